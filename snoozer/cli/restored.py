@@ -6,13 +6,16 @@ from datetime import UTC, datetime, timedelta
 import click
 from sqlalchemy import Connection
 
-from snoozer import settings, triage
+from snoozer import settings
 from snoozer.cli.console import open_engine, refuse
-from snoozer.db import audit, health_checks, timeline
+from snoozer.db import audit, events, health_checks, queue, timeline
 from snoozer.db.audit import Entry
+from snoozer.db.queue import RestoredCase
 from snoozer.mime import headers
 
 ROUTE = "restored"
+ERROR = "It may have been sent: it was due before the restored place began, and the dump does not know"
+BATCH_SIZE = 1_000
 
 
 @click.command("restored", short_help="After a restore or failover: list what may go out twice; let workers go on.")
@@ -43,7 +46,7 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
         if not waiting and health_checks.liveness(connection, dead_after=dead_after).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
         domain = headers.mail_from_domain(config.mail_from)
-        found = triage.retire_restored(connection, until=stopped_at, domain=domain, route=ROUTE)
+        found = retire(connection, until=stopped_at, domain=domain)
         if apply:
             _accept(connection, [one.id for one in found if not one.repeats])
             connection.commit()
@@ -51,6 +54,20 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
         repeats = "  repeats" if one.repeats else ""
         click.echo(f"{one.id}  {one.promise.astimezone(UTC).isoformat()}  {one.reminder_message_id}{repeats}")
     click.echo(_summary([one.repeats for one in found], apply=apply), err=True)
+
+
+def retire(connection: Connection, *, until: datetime, domain: str) -> list[RestoredCase]:
+    """Retire what was due before `until` and does not repeat, because it may have been sent after the dump was made;
+    returns what repeats as well. To be called while no worker claims anything."""
+    cases: list[RestoredCase] = []
+    while ids := queue.lock_due_before(
+        connection, until=until, after=cases[-1].id if cases else 0, batch_size=BATCH_SIZE
+    ):
+        batch = queue.retire_restored(connection, ids=ids, domain=domain, error=ERROR)
+        lines = [(case.id, {"error": ERROR}) for case in batch if not case.repeats]
+        events.append_many(connection, kind="set aside", actor="operator", route=ROUTE, lines=lines)
+        cases += batch
+    return cases
 
 
 def _accept(connection: Connection, retired: Sequence[int] = ()) -> None:

@@ -7,13 +7,20 @@ import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Self
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection
 
 from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
 from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import execute, rows_as
+
+# The binds of queue/release_claims.
+CLAIM_RELEASED = {
+    "error_released": "An operator took it back from its worker",
+    "error_uncertain": "It may have been sent: an operator took it back from its worker after the end of the message",
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,19 +86,26 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen(Terms):
-    """A snooze that an act found and locked. `send_state` is that of the reminder of its promise, None without one;
-    `in_flight` is True while a reminder of it may still arrive; `snoozed_again_at` is when another snooze of its
-    message was entered, if that is live."""
+    """A snooze that an act found and locked. `tried_at` is when it is tried next, whatever it promises. `send_state` is
+    that of the reminder of its promise, None without one; `in_flight` is True while a reminder of it may still arrive;
+    `snoozed_again_at` is when another snooze of its message was entered, if that is live. `paused_by` is the pause of
+    operators that has set it aside."""
 
     id: int
     user_email: str
     message_id: str
     subject: str | None
     sender_email: str | None
+    tried_at: datetime
+    attempts: int
     deferred_until: datetime | None
+    finished_at: datetime | None
     inactive: bool
+    paused_by: int | None
     is_claimed: bool
+    claimed_by: str | None
     send_state: str | None
+    uncertain_at: datetime | None
     in_flight: bool
     snoozed_again_at: datetime | None
 
@@ -104,6 +118,23 @@ class Chosen(Terms):
     def terms(self) -> Terms:
         """Its terms as they are."""
         return Terms(**{name: getattr(self, name) for name in Terms.__dataclass_fields__})
+
+
+class Retry(NamedTuple):
+    """When an operator has a snooze tried next for what it promises: with all its attempts, if it starts `afresh`."""
+
+    at: datetime
+    afresh: bool = True
+
+
+NO_RETRIES: Mapping[int, Retry] = MappingProxyType({})
+
+
+class ReleasedClaim(NamedTuple):
+    """A claim that was taken back; `uncertain` if its reminder may have been sent."""
+
+    worker: str
+    uncertain: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,25 +166,57 @@ def lock_chosen(
     """
     values = {"ids": list(ids), "message_ids": list(message_ids), "user_email": user_email}
     locked = list(execute(connection, "queue/lock_chosen", **values).scalars())
-    return rows_as(execute(connection, "peek/chosen", ids=locked), Chosen) if locked else []
+    return chosen(connection, ids=locked) if locked else []
+
+
+def lock_for_operator(connection: Connection, *, ids: Collection[int]) -> set[int]:
+    """Lock snoozes for an act of an operator; those that another transaction has locked are missing from the result."""
+    return set(execute(connection, "queue/lock_for_operator", ids=list(ids)).scalars())
+
+
+def chosen(connection: Connection, *, ids: Collection[int]) -> list[Chosen]:
+    """Returns snoozes in the order of their ids; those that are gone are missing."""
+    return rows_as(execute(connection, "peek/chosen", ids=list(ids)), Chosen)
+
+
+def newer_cases(connection: Connection, *, ids: Collection[int], operation_id: int) -> dict[int, bool]:
+    """Returns the cases whose message has a newer case in the operation, and whether a reminder of such a newer one is
+    uncertain."""
+    rows = execute(connection, "peek/newer_cases", ids=list(ids), operation_id=operation_id)
+    return {row.id: row.is_uncertain for row in rows}
 
 
 def change_many(
-    connection: Connection, *, changes: Sequence[tuple[Chosen, Terms]], traceparent: str | None = None
+    connection: Connection,
+    *,
+    changes: Sequence[tuple[Chosen, Terms]],
+    retries: Mapping[int, Retry] = NO_RETRIES,
+    keeps_claims: bool = False,
+    traceparent: str | None = None,
 ) -> None:
-    """Write the terms that an act decided about snoozes that `lock_chosen` has locked. Raises IntegrityError when a
-    concurrent transaction has just snoozed the message of a revived snooze."""
+    """Write the terms that an act decided about snoozes that are locked. With `retries`, by their ids, no promise
+    changes. Raises IntegrityError when a concurrent transaction has just snoozed the message of a revived snooze."""
     rows = [
         {
             "id": row.id,
             **_plain(terms, Terms.__dataclass_fields__),
             "keeps_promise": terms.remind_at == row.remind_at,
-            "keeps_claim": _keeps_claim(row, terms),
+            "keeps_claim": keeps_claims or _keeps_claim(row, terms),
+            "stays_aside": terms.remind_at == row.remind_at and row.id not in retries,
+            "tried_at": _iso(retries[row.id].at) if row.id in retries else None,
+            "afresh": row.id in retries and retries[row.id].afresh,
         }
         for row, terms in changes
     ]
     if rows:
-        execute(connection, "queue/change_many", terms=json.dumps(rows), traceparent=traceparent)
+        values = {"terms": json.dumps(rows), "keeps": "promise" if retries else "clock"}
+        execute(connection, "queue/change_many", traceparent=traceparent, **values)
+
+
+def release_claims(connection: Connection, *, ids: Collection[int], of_the_living: bool) -> dict[int, ReleasedClaim]:
+    """Take the claims of these back from workers that are not alive, or from any with `of_the_living`."""
+    rows = execute(connection, "queue/release_claims", ids=list(ids), of_the_living=of_the_living, **CLAIM_RELEASED)
+    return {row.id: ReleasedClaim(worker=row.worker, uncertain=row.uncertain) for row in rows}
 
 
 def enqueue_many(

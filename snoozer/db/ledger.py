@@ -2,20 +2,22 @@
 
 reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
 sending → uncertain (mark_uncertain, expire_orphans, queue.recover)
-uncertain → reserved (reserve, after the hold; resend) · uncertain → sent (record: a late reply; acknowledge; verify;
-record_lookup; settle_sent) · uncertain → failed (abandon, dismiss, drop)
+uncertain → reserved (reserve, after the hold; resolve) · uncertain → sent (record: a late reply; acknowledge; verify;
+record_lookup; resolve) · uncertain → failed (abandon, dismiss, resolve)
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Any, Literal, Self
 from uuid import UUID
 
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
 from snoozer.domain.reminder import MAX_RESENDS, Claim, Send
+
+Resolution = Literal["settled", "resend", "dropped"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -287,17 +289,10 @@ def lock_promised(connection: Connection, *, snooze_ids: Sequence[int]) -> set[i
     return set(execute(connection, "ledger/lock_promised", snooze_ids=list(snooze_ids)).scalars())
 
 
-def settle_sent(connection: Connection, *, snooze_ids: Sequence[int], actor: str) -> list[int]:
-    """These uncertain reminders were sent, as an operator knows; returns the snoozes of those that were uncertain."""
-    return list(execute(connection, "ledger/settle_sent", snooze_ids=list(snooze_ids), actor=actor).scalars())
-
-
-def resend(connection: Connection, *, snooze_ids: Sequence[int], actor: str) -> list[int]:
-    """Let these uncertain reminders be sent again with the same bytes, by an operator; returns their snoozes."""
-    return list(execute(connection, "ledger/resend", snooze_ids=list(snooze_ids), actor=actor).scalars())
-
-
-def drop(connection: Connection, *, promises: Mapping[int, datetime], actor: str) -> list[int]:
-    """Give up the uncertain reminders of these promises, by snooze; returns the snoozes of those that were."""
-    values = {"snooze_ids": list(promises), "promises": list(promises.values())}
-    return list(execute(connection, "ledger/drop", actor=actor, **values).scalars())
+def resolve(
+    connection: Connection, *, promises: Mapping[int, datetime], resolution: Resolution, actor: str
+) -> list[int]:
+    """Decide about the uncertain reminders of these promises, by snooze, as an operator: they were sent, are sent again
+    with the same bytes, or are given up; returns the snoozes of those that were uncertain."""
+    values = {"snooze_ids": list(promises), "promises": list(promises.values()), "resolution": resolution}
+    return list(execute(connection, "ledger/resolve", actor=actor, **values).scalars())

@@ -209,15 +209,14 @@ def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int
     return set(execute(connection, "queue/shift_zone", **values).scalars())
 
 
-def reactivate(connection: Connection, *, ids: Sequence[int], operation_id: int | None = None) -> list[int]:
-    """Return cases to the queue; returns the ids that were cases. One is left where a newer case of its message is
-    among these, or in the operation."""
-    return list(execute(connection, "queue/reactivate", ids=list(ids), operation_id=operation_id).scalars())
+def pauses(connection: Connection, *, held: HeldClaims) -> dict[int, int]:
+    """Returns the claims that operators have paused: the pause of each, by id."""
+    return {row.id: row.pause_id for row in execute(connection, "peek/pauses", **_pairs(held))}
 
 
-def dismiss(connection: Connection, *, ids: Sequence[int]) -> list[int]:
-    """Close cases for good; returns the ids that were cases."""
-    return list(execute(connection, "queue/dismiss", ids=list(ids)).scalars())
+def set_aside(connection: Connection, *, held: HeldClaims, pause_ids: Sequence[int]) -> set[int]:
+    """Set these claims aside, each for its pause; returns the ids of those that are."""
+    return set(execute(connection, "queue/set_aside", pause_ids=list(pause_ids), **_pairs(held)).scalars())
 
 
 def lock_due_before(connection: Connection, *, until: datetime, after: int, batch_size: int) -> list[int]:

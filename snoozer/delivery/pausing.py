@@ -4,19 +4,19 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection
 
-from snoozer.db import events, queue_acts
+from snoozer.db import events, queue
 from snoozer.db.queue import HeldClaims
 from snoozer.delivery.claiming import ROUTE
 
 
 def find(connection: Connection, *, held: HeldClaims) -> dict[int, int]:
     """Of these claims, those that are paused: the pause of each, by id."""
-    return queue_acts.pauses(connection, held=held)
+    return queue.pauses(connection, held=held)
 
 
 def set_aside(connection: Connection, *, held: HeldClaims, pauses: Mapping[int, int], actor: str) -> set[int]:
     """Set these claims aside, each for its pause; returns the ids of those that are."""
-    ids = queue_acts.set_aside(connection, held=held, pause_ids=[pauses[id] for id, _ in held])
+    ids = queue.set_aside(connection, held=held, pause_ids=[pauses[id] for id, _ in held])
     lines = [(id, {"pause": pauses[id]}) for id in sorted(ids)]
     events.append_many(connection, kind="held back", actor=actor, route=ROUTE, lines=lines)
     return ids

@@ -10,11 +10,11 @@ from collections.abc import Mapping, Sequence
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
 
-from snoozer.db import audit, ledger, operations, queue_acts
+from snoozer.db import audit, operations
 from snoozer.db.audit import Entry
 from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.db.operations import Operation, Verdict
-from snoozer.operations.acts import GONE, SNOOZED_AGAIN, apply
+from snoozer.operations.acts import SNOOZED_AGAIN, apply
 from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ def _decide(connection: Connection, operation: Operation, ids: Sequence[int]) ->
         return {}
     try:
         with connection.begin_nested():
-            return _apply(connection, operation, ids)
+            return apply(connection, operation, ids)
     except DBAPIError as error:
         if is_transient(error) or isinstance(error, ProgrammingError):
             raise
@@ -93,16 +93,6 @@ def _decide(connection: Connection, operation: Operation, ids: Sequence[int]) ->
             return {ids[0]: _failed(error)}
     middle = len(ids) // 2
     return {**_decide(connection, operation, ids[:middle]), **_decide(connection, operation, ids[middle:])}
-
-
-def _apply(connection: Connection, operation: Operation, ids: Sequence[int]) -> dict[int, Verdict]:
-    """What another transaction has locked is missing from the result, and is done by a later chunk."""
-    free = set(queue_acts.lock_for_operator(connection, ids=ids))
-    free -= ledger.lock_promised(connection, snooze_ids=sorted(free))
-    rows = queue_acts.operated(connection, ids=ids)
-    gone = set(ids) - {row.id for row in rows}
-    verdicts = {id: Verdict(result="unchanged", detail=GONE) for id in sorted(gone)}
-    return verdicts | apply(connection, operation, [row for row in rows if row.id in free])
 
 
 def _append_to_audit_log(connection: Connection, operation: Operation, verdicts: Mapping[int, Verdict]) -> None:

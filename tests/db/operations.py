@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import uuid4
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
-from snoozer.operations import requests
+from snoozer.db import operations
+from snoozer.operations import acts, requests
 from snoozer.operations.requests import Request
 
 OPERATOR = "operator:1"
@@ -20,6 +21,19 @@ def an_operation(
     with engine.begin() as connection:
         id, _ = requests.enter(connection, asked, batches=[ids])
     return id
+
+
+def operate(
+    connection: Connection, act: str, ids: Sequence[int], *, actor: str = OPERATOR, **parameters: object
+) -> list[int]:
+    """Do an act of an operator in this transaction; returns the ids of the rows that it changed."""
+    asked = Request(form=uuid4(), act=act, actor=actor, reason="mended", parameters=parameters)
+    id, _ = requests.enter(connection, asked, batches=[ids])
+    operation = operations.lock(connection, id=id)
+    assert operation is not None
+    verdicts = acts.apply(connection, operation, ids)
+    operations.record(connection, id=id, verdicts=verdicts)
+    return sorted(id for id, verdict in verdicts.items() if verdict.result == "done")
 
 
 def the_operation(engine: Engine, id: int) -> Any:

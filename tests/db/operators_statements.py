@@ -1,13 +1,15 @@
-"""What operators do with a row, by the statement that does it: each is called with the only row there is."""
+"""What operators do with a row, by the act, or the statement that does it alone: each is called with the only row."""
 
+import json
 from collections.abc import Callable
-from datetime import datetime
+from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import pauses, queue_acts
+from snoozer.db import acts, pauses, queue
 from snoozer.domain.reminder import Claim
-from tests.factories import HOUR, now
+from tests.db.links import DAILY
+from tests.db.operations import operate
 
 Act = Callable[[Connection, Claim], object]
 
@@ -28,9 +30,9 @@ def with_a_send(state: str, act: Act, *, repeats: bool = False) -> Callable[[Eng
             connection.execute(
                 text(
                     "UPDATE email_snoozes SET scheduled_for = COALESCE(scheduled_for, remind_at),"
-                    " recurrence = CASE WHEN :repeats THEN jsonb_build_object('unit', 'day') END"
+                    " recurrence = CAST(:recurrence AS jsonb)"
                 ),
-                {"repeats": repeats},
+                {"recurrence": json.dumps(DAILY) if repeats else None},
             )
             connection.execute(
                 text(
@@ -47,14 +49,6 @@ def with_a_send(state: str, act: Act, *, repeats: bool = False) -> Callable[[Eng
     return done
 
 
-def drop(connection: Connection, held: Claim, next_time: datetime | None) -> list[int]:
-    return queue_acts.drop(connection, next_times={held.id: next_time})
-
-
-def conclude(connection: Connection, held: Claim) -> list[int]:
-    return queue_acts.conclude(connection, ids=[held.id])
-
-
 def paused(connection: Connection) -> int:
     """A pause of everything; returns its id."""
     connection.execute(text("UPDATE pauses SET ended_at = now(), ended_by = 'operator:1'"))
@@ -65,31 +59,36 @@ def paused(connection: Connection) -> int:
 
 def set_aside(connection: Connection, held: Claim) -> object:
     pause_ids = [paused(connection)]
-    return queue_acts.set_aside(connection, held=[(held.id, held.claim_token)], pause_ids=pause_ids)
+    return queue.set_aside(connection, held=[(held.id, held.claim_token)], pause_ids=pause_ids)
 
 
-def bring_in(connection: Connection, held: Claim) -> object:
+def operated(act: str, **parameters: Any) -> Callable[[Connection, Claim], object]:
+    return lambda connection, held: operate(connection, act, [held.id], **parameters)
+
+
+def resumed(connection: Connection, held: Claim) -> object:
     """What is paused was set aside by operators."""
-    pause_id = paused(connection)
+    pause = paused(connection)
     connection.execute(
-        text("UPDATE email_snoozes SET paused_by = :id WHERE inactive AND outcome IS NULL"), {"id": pause_id}
+        text("UPDATE email_snoozes SET paused_by = :id WHERE inactive AND outcome IS NULL"), {"id": pause}
     )
-    return queue_acts.bring_in(connection, ids=[held.id], pause_id=pause_id)
+    return operate(connection, "resume", [held.id], pause=pause)
 
 
 OPERATORS_ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
-    ("bring_in", plainly(bring_in)),
     ("set_aside", plainly(set_aside)),
-    ("conclude", with_a_send("sent", conclude)),
-    ("conclude", with_a_send("sent", conclude, repeats=True)),
-    ("delay", plainly(lambda connection, held: queue_acts.delay(connection, ids=[held.id], span=HOUR, since=now()))),
-    ("drop", with_a_send("uncertain", lambda connection, held: drop(connection, held, None))),
-    ("drop", with_a_send("uncertain", lambda connection, held: drop(connection, held, now() + HOUR))),
-    ("lock_for_operator", plainly(lambda connection, held: queue_acts.lock_for_operator(connection, ids=[held.id]))),
-    ("raise_attempts", plainly(lambda connection, held: queue_acts.raise_attempts(connection, ids=[held.id], more=1))),
-    (
-        "release_claims",
-        plainly(lambda connection, held: queue_acts.release_claims(connection, ids=[held.id], of_the_living=True)),
-    ),
-    ("resend", with_a_send("uncertain", lambda connection, held: queue_acts.resend(connection, ids=[held.id]))),
+    ("lock_for_operator", plainly(lambda connection, held: acts.lock_for_operator(connection, ids=[held.id]))),
+    ("release_claims", plainly(operated("release", of_the_living=True))),
+    ("delay", plainly(operated("delay", delay_seconds=3_600))),
+    ("dismiss", plainly(operated("dismiss"))),
+    ("mark_invalid", plainly(operated("mark_invalid"))),
+    ("raise_attempts", plainly(operated("raise_attempts", more_attempts=1))),
+    ("reactivate", plainly(operated("reactivate"))),
+    ("resolve_drop", with_a_send("uncertain", operated("resolve_drop"))),
+    ("resolve_drop", with_a_send("uncertain", operated("resolve_drop"), repeats=True)),
+    ("resolve_resend", with_a_send("uncertain", operated("resolve_resend"))),
+    ("resolve_sent", with_a_send("sent", operated("resolve_sent"))),
+    ("resolve_sent", with_a_send("sent", operated("resolve_sent"), repeats=True)),
+    ("resolve_sent", with_a_send("uncertain", operated("resolve_sent"))),
+    ("resume", plainly(resumed)),
 ]

@@ -17,6 +17,7 @@ from snoozer.domain.reminder import Claim, Send
 from snoozer.snoozes.acts import Pause, Skip, Wake
 from tests import acting
 from tests.db.links import DAILY
+from tests.db.operations import operate
 from tests.db.transitions import (
     a_fact,
     a_reserved_send,
@@ -83,8 +84,8 @@ ACTS: dict[str, tuple[str, Act]] = {
     "pause": ("asleep", lambda db, claim, _: acting.done(db, claim.id, Pause())),
     "wake": ("asleep ahead", lambda db, claim, _: acting.done(db, claim.id, Wake())),
     "undo": ("cancelled", lambda db, claim, _: acting.undo(db, claim.id)),
-    "reactivate": ("a case", lambda db, claim, _: queue.reactivate(db, ids=[claim.id])),
-    "dismiss": ("a case", lambda db, claim, _: queue.dismiss(db, ids=[claim.id])),
+    "reactivate": ("a case", lambda db, claim, _: operate(db, "reactivate", [claim.id])),
+    "dismiss": ("a case", lambda db, claim, _: operate(db, "dismiss", [claim.id])),
     "reopen": ("a case", lambda db, claim, _: ledger.reopen(db, ids=[claim.id], actor="operator:1")),
     "dismiss in the ledger": ("a case", lambda db, claim, _: ledger.dismiss(db, ids=[claim.id], actor="operator:1")),
     "mark uncertain": ("held", lambda db, _, send: mark_uncertain_one(db, send)),

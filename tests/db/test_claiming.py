@@ -15,6 +15,7 @@ from snoozer.db.engine import make_engine
 from snoozer.db.ledger import UncertainPolicy
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FairScheduler, claim_and_reserve, no_failpoint
 from snoozer.delivery.refused_rows import ReserveError
+from tests.db.operations import operate
 from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, release_one
 from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send
 
@@ -138,7 +139,7 @@ def test_a_case_can_be_claimed_once_it_is_corrected_and_reactivated(engine: Engi
         connection.execute(
             text("UPDATE email_snoozes SET message_id = '<short@mail.example>' WHERE id = :id"), {"id": bad}
         )
-        assert queue.reactivate(connection, ids=[bad]) == [bad]
+        assert operate(connection, "reactivate", [bad]) == [bad]
     deliveries = claimed(engine)
     assert deliveries[bad].send is not None
     assert fine not in deliveries

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import triage
 from snoozer.db import digests
 from snoozer.db.ledger import Refusal
 from snoozer.db.queue import ReminderTime
@@ -24,6 +23,7 @@ from tests.db.days import CONFIG, choose, quiet, take, turn
 from tests.db.digests import accept, change, deferred, gathered, listed, outcomes, silent, wake
 from tests.db.invariants import look
 from tests.db.links import DAILY
+from tests.db.operations import operate
 from tests.db.transitions import a_fact, mark
 from tests.factories import ANN, HOUR, a_long_snooze, the_row, the_send
 from tests.next_try import SECOND, set_next_try
@@ -315,7 +315,7 @@ def test_members_of_a_digest_without_an_answer_are_cases_and_come_singly_when_re
     assert turn(engine) == []
     assert outcomes(engine, ids) == ["retired"] * 4
     with engine.begin() as connection:
-        triage.reactivate(connection, ids=ids[1:], actor="operator", route="cli")
+        operate(connection, "reactivate", ids[1:])
     wake(engine)
     assert sorted(one.claim.id for one in turn(engine)) == ids[1:]
 

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import triage
 from snoozer.db import health_checks, ledger, queue, workers
 from tests import acting
 from tests.db.invariants import look, shown
+from tests.db.operations import operate
 from tests.db.transitions import a_reserved_send, claim, finalize, lapse, mark, record, recover, recovered, reserve
 from tests.factories import HOUR, a_snooze, now, the_send
 
@@ -75,7 +75,7 @@ def test_an_operators_decision_breaks_nothing(engine: Engine) -> None:
     lapse(engine, [held.id])
     recover(engine, hold=timedelta(0), hold_for_operator=True)
     with engine.begin() as connection:
-        assert triage.reactivate(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
+        assert operate(connection, "reactivate", [held.id]) == [held.id]
     [again] = claim(engine, poison_rows=True) or claim(engine)
     [entry] = reserve(engine, again)
     assert mark(engine, entry.send)
@@ -254,6 +254,6 @@ def test_a_decision_ends_the_uncertainty_for_good(engine: Engine) -> None:
     lapse(engine, [held.id])
     recover(engine, hold_for_operator=True)
     with engine.begin() as connection:
-        assert triage.dismiss(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
+        assert operate(connection, "dismiss", [held.id]) == [held.id]
         assert ledger.dismiss(connection, ids=[held.id], actor="operator:1") == []
     assert look(engine) == {}

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import queue_acts, workers
+from snoozer.db import ledger, workers
 from snoozer.operations import chunks
-from tests.db.operations import an_operation, results, the_operation
+from tests.db.operations import OPERATOR, an_operation, results, the_operation
 from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
 from tests.factories import HOUR, a_snooze, asked_for, now, the_events, the_row, the_send
 from tests.next_try import SECOND, set_next_try
@@ -117,24 +117,24 @@ def test_what_was_sent_is_never_sent_again(engine: Engine, act: str) -> None:
     assert the_send(engine, id).state == "sent"
 
 
-@pytest.mark.parametrize("statement", ["resend", "drop"])
-def test_the_statements_themselves_leave_what_was_sent(engine: Engine, statement: str) -> None:
-    """Whatever was read before them."""
+@pytest.mark.parametrize("resolution", ["settled", "resend", "dropped"])
+def test_the_ledger_itself_leaves_what_was_sent(engine: Engine, resolution: ledger.Resolution) -> None:
+    """Whatever was read before."""
     id = an_uncertain_case(engine)
     with engine.begin() as connection:
         connection.execute(text("UPDATE reminder_sends SET state = 'sent', sent_at = now()"))
-        changed = (
-            queue_acts.resend(connection, ids=[id])
-            if statement == "resend"
-            else queue_acts.drop(connection, next_times={id: None})
-        )
-    assert changed == []
+        promises = {id: the_row(engine, id).scheduled_for}
+        assert ledger.resolve(connection, promises=promises, resolution=resolution, actor=OPERATOR) == []
 
 
-def test_only_what_was_sent_is_concluded(engine: Engine) -> None:
-    id = an_uncertain_case(engine)
+def test_what_is_uncertain_and_held_is_not_settled(engine: Engine) -> None:
+    held, send = a_reserved_send(engine)
+    assert mark(engine, send)
     with engine.begin() as connection:
-        assert queue_acts.conclude(connection, ids=[id]) == []
+        connection.execute(text("UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now()"))
+    found = operate(engine, "resolve_sent", held.id)
+    assert found == {held.id: ("unchanged", "a worker holds it at this moment")}
+    assert the_row(engine, held.id).outcome is None
 
 
 def test_what_is_dropped_is_closed_and_what_repeats_goes_on(engine: Engine) -> None:

@@ -9,7 +9,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import audit, mailbox_store, queue, queue_acts
+from snoozer.db import audit, mailbox_store, queue
 from snoozer.db.audit import Entry
 from snoozer.delivery import settling
 from snoozer.delivery.settling import Ending
@@ -126,7 +126,7 @@ def test_a_pause_that_ends_waits_for_what_is_being_set_aside(engine: Engine) -> 
     with ThreadPoolExecutor(1) as threads:
         with engine.begin() as worker:
             held_pairs = [(held.id, held.claim_token)]
-            assert queue_acts.set_aside(worker, held=held_pairs, pause_ids=[pause]) == {held.id}
+            assert queue.set_aside(worker, held=held_pairs, pause_ids=[pause]) == {held.id}
             ending = threads.submit(resumed, engine, pause)
             wait_until_a_session_waits(engine)
         operation = ending.result()
@@ -134,7 +134,7 @@ def test_a_pause_that_ends_waits_for_what_is_being_set_aside(engine: Engine) -> 
     [again] = claim(engine)
     with engine.begin() as worker:
         pairs = [(again.id, again.claim_token)]
-        assert queue_acts.set_aside(worker, held=pairs, pause_ids=[pause]) == set(), "it is over"
+        assert queue.set_aside(worker, held=pairs, pause_ids=[pause]) == set(), "it is over"
 
 
 def test_a_pause_that_is_entered_twice_is_one(engine: Engine) -> None:

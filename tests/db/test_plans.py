@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import digests, ledger, queue, queue_acts
+from snoozer.db import digests, ledger, queue
 from snoozer.db import engine as engine_module
 from snoozer.db.engine import TimeoutConnection, make_engine
 from snoozer.db.ledger import UncertainPolicy
@@ -46,7 +46,7 @@ ENDS: dict[str, End] = {
     "rest": lambda connection, claims, sends: queue.rest(
         connection, held=_held(claims), deferrals=[Deferral(id=one.id, until=PROMISED, reason="rest") for one in claims]
     ),
-    "set aside": lambda connection, claims, sends: queue_acts.set_aside(
+    "set aside": lambda connection, claims, sends: queue.set_aside(
         connection, held=_held(claims), pause_ids=[0] * len(claims)
     ),
     "gather": lambda connection, claims, sends: digests.gather(connection, people=_people(claims), domain="x.example"),

@@ -5,11 +5,12 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import events, queue
+from snoozer.db import events
 from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes.acts import Annotate, Skip
 from tests import acting
 from tests.db.links import DAILY
+from tests.db.operations import operate
 from tests.db.transitions import claim, finalize
 from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_a_session_waits
 
@@ -91,7 +92,7 @@ def test_undo_is_no_way_round_an_operator_who_dismissed_it(engine: Engine) -> No
         assert acting.done(connection, case, Annotate(note="Call"))
         retired = "UPDATE email_snoozes SET inactive = TRUE, outcome = 'retired', finished_at = now()"
         connection.execute(text(retired))
-        queue.dismiss(connection, ids=[case])
+        operate(connection, "dismiss", [case])
         events.append(connection, snooze_id=case, kind="dismissed", actor="operator:1", route="admin")
         assert acting.undo(connection, case) is False
     assert the_row(engine, case).outcome == "cancelled"
@@ -126,8 +127,8 @@ def test_an_operator_can_only_reactivate_cases(engine: Engine) -> None:
     paused = a_snooze(engine, inactive=True)
     living = a_snooze(engine, remind_at=now() + HOUR)
     with engine.begin() as connection:
-        assert queue.reactivate(connection, ids=[case, sent, cancelled, paused, living]) == [case]
-        assert queue.dismiss(connection, ids=[case, sent, cancelled, paused, living]) == []
+        assert operate(connection, "reactivate", [case, sent, cancelled, paused, living]) == [case]
+        assert operate(connection, "dismiss", [case, sent, cancelled, paused, living]) == []
     assert [held.id for held in claim(engine)] == [case]
 
 
@@ -135,7 +136,7 @@ def test_a_reactivated_case_starts_afresh_and_is_due_now(engine: Engine) -> None
     over = {"inactive": True, "finished_at": now(), "outcome": "retired"}
     case = a_snooze(engine, attempts=5, crash_count=5, remind_at=now() - 100 * HOUR, **over)
     with engine.begin() as connection:
-        queue.reactivate(connection, ids=[case])
+        operate(connection, "reactivate", [case])
     row = the_row(engine, case)
     assert (row.attempts, row.crash_count, row.finished_at) == (0, 0, None)
     assert row.remind_at > now() - HOUR
@@ -145,13 +146,13 @@ def test_two_cases_of_one_message_come_back_as_one(engine: Engine) -> None:
     over = {"inactive": True, "finished_at": now(), "outcome": "retired", "message_id": "<m@mail.example>"}
     first, second = a_snooze(engine, **over), a_snooze(engine, **over)
     with engine.begin() as connection:
-        assert queue.reactivate(connection, ids=[first, second]) == [second]
+        assert operate(connection, "reactivate", [first, second]) == [second]
 
 
 def test_a_dismissed_case_is_never_claimed(engine: Engine) -> None:
     case = a_snooze(engine, outcome="retired", inactive=True, finished_at=now())
     with engine.begin() as connection:
-        assert queue.dismiss(connection, ids=[case]) == [case]
+        assert operate(connection, "dismiss", [case]) == [case]
     assert claim(engine) == []
     assert the_send(engine, case) is None
 

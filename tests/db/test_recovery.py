@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import triage
+from snoozer.cli import restored
 from snoozer.db import ledger, queue, workers
 from snoozer.domain.reminder import Recovered
 from tests.acting import cancel, undo
@@ -76,7 +76,7 @@ def test_a_mark_that_was_being_written_at_a_restore_becomes_uncertain(engine: En
 
     def apply() -> None:
         with engine.begin() as connection:
-            triage.retire_restored(connection, until=now() + timedelta(hours=1), domain="snoozer.example", route="cli")
+            restored.retire(connection, until=now() + timedelta(hours=1), domain="snoozer.example")
 
     applying = Thread(target=apply)
     with engine.begin() as marking:

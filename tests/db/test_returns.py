@@ -17,6 +17,7 @@ from snoozer.housekeeping.returns import return_due
 from snoozer.snoozes.acts import Act, Annotate, Move
 from tests import acting
 from tests.db.links import DAILY
+from tests.db.operations import operate
 from tests.db.transitions import claim, finalize, release
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_row
 
@@ -118,7 +119,7 @@ def test_a_message_returns_once_for_a_promise(engine: Engine) -> None:
     release(engine, held, permanent=True)
     with engine.begin() as connection:
         mailbox_store.move(connection, user_email=ANN, message_id=MESSAGE, folder="done")
-        assert queue.reactivate(connection, ids=[id]) == [id]
+        assert operate(connection, "reactivate", [id]) == [id]
         assert acting.cancel(connection, id)
         assert acting.undo(connection, id)
     assert return_due(engine) == []

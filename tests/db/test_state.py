@@ -8,7 +8,7 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Connection, Engine, func, literal_column, select, text, true
 
-from snoozer.db import queue, queue_acts
+from snoozer.db import queue
 from snoozer.db.models import Snooze
 from snoozer.db.models.state import due_time, in_state, may_be_in_state, promised_time, state_of
 from snoozer.db.queries import api_snoozes, snoozes
@@ -21,6 +21,7 @@ from snoozer.snoozes.acts import Pause
 from tests import acting
 from tests.db.archived import RETENTION, finished
 from tests.db.every_state import a_digest, a_send, names, words
+from tests.db.operations import operate
 from tests.db.transitions import (
     HOLD,
     LEASE,
@@ -93,7 +94,7 @@ def set_aside(connection: Connection, held: Claim) -> None:
         " VALUES ('person', :person, 'operator:1', 'why', now() + INTERVAL '1 hour') RETURNING id"
     )
     paused_by = connection.execute(pause, {"person": ANN}).scalar_one()
-    queue_acts.set_aside(connection, held=[(held.id, held.claim_token)], pause_ids=[paused_by])
+    queue.set_aside(connection, held=[(held.id, held.claim_token)], pause_ids=[paused_by])
 
 
 def pause(connection: Connection, held: Claim) -> None:
@@ -187,7 +188,7 @@ def test_an_uncertain_send_that_a_rest_defers_says_so(engine: Engine) -> None:
 def test_what_an_operator_delays_is_asleep_until_its_promise(engine: Engine) -> None:
     id = a_snooze(engine, remind_at=now() + HOUR)
     with engine.begin() as connection:
-        queue_acts.delay(connection, ids=[id], until=now() + 9 * HOUR, since=now())
+        operate(connection, "delay", [id], delay_until=(now() + 9 * HOUR).isoformat())
     assert one_word(engine, id)[:2] == ("asleep", None)
     with engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET scheduled_for = now() - INTERVAL '1 hour'"))

@@ -7,13 +7,14 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer import accounts
-from snoozer.db import mailbox_store, queue
+from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Sighting
 from snoozer.db.queue import EnqueueOptions, ReminderTime
 from snoozer.domain.links import Link
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.acts import Annotate, Pause
 from tests.acting import cancel, done, snooze, undo
+from tests.db.operations import operate
 from tests.db.pushes import comes_back, reminder_is_sent
 from tests.db.transitions import a_reserved_send, claim, finalize, mark, record, release, reserve, schedule_next_one
 from tests.factories import ANN, HOUR, People, Person, a_mailbox, a_snooze, now, the_row
@@ -160,7 +161,7 @@ def test_what_is_cancelled_stuck_and_back_again_is_entered(engine: Engine, hook:
     assert release(engine, held, permanent=True) == "retired"
     assert entered(engine) == ["created", "cancelled", "edited", "edited", "due", "stuck"]
     with engine.begin() as connection:
-        queue.dismiss(connection, ids=[id])
+        operate(connection, "dismiss", [id])
     assert entered(engine)[6:] == ["cancelled"]
 
 

@@ -45,10 +45,10 @@ STATEMENT_FOLDERS = {
     "workers": ["workers"],
 }
 # Modules that are continued in another one.
-PARTS = {"queue": ["queue", "queue_acts", "acts"]}
-# Functions that read by the ORM, and what `lock_chosen` reads of the rows that it has locked.
+PARTS = {"queue": ["queue", "acts"]}
+# Functions that read by the ORM, and what calls no statement.
 WITHOUT_COUNTERPART = {
-    "queue": {"asked_terms", "chosen"},
+    "queue": {"asked_terms"},
     "health_checks": {"violations"},
     "mailbox_store": {"move"},
 }

@@ -43,7 +43,7 @@ CONCEPTS = {
         homes=frozenset({"web/admin/case_timeline.py", "web/admin/explain.py"}),
         others=frozenset(
             {
-                *("operations/acts.py", "mailbox_sync/seeking.py", "snoozes/engine.py", "db/queue_acts.py"),
+                *("operations/acts.py", "mailbox_sync/seeking.py", "snoozes/engine.py"),
             }
         ),
     ),
@@ -64,15 +64,14 @@ CONCEPTS = {
             }
         ),
     ),
-    # One statement writes the result of acts; another closes cases for operators.
     "an act that cancels": Concept(
-        text=re.compile(r"set outcome = 'cancelled'|outcome=\"cancelled\"", re.I),
-        homes=frozenset({"snoozes/acts.py", "db/sql/queue/dismiss.sql"}),
+        text=re.compile(r"set outcome = 'cancelled'|outcome=(\"cancelled\"|.* else \"cancelled\")", re.I),
+        homes=frozenset({"snoozes/acts.py", "operations/acts.py"}),
     ),
     "a new promise begins": Concept(
-        text=re.compile(r"^\s*(set )?crash_count = 0,", re.I | re.M),
-        # These keep the promise and let it be tried again.
-        homes=frozenset({"db/sql/queue/conclude.sql", "db/sql/queue/resend.sql", "db/sql/queue/reactivate.sql"}),
+        text=re.compile(r"^\s*(set )?crash_count = (0,|case )", re.I | re.M),
+        # For operators, who have it tried afresh. The trigger `email_snoozes_promise` begins a promise.
+        homes=frozenset({"db/sql/queue/change_many.sql"}),
     ),
     # The function `was_sent`.
     "whether it was sent": Concept(

@@ -8,10 +8,10 @@ from uuid import UUID, uuid4
 from flask import abort, request
 from sqlalchemy import Connection
 
-from snoozer.db import queue, queue_acts
+from snoozer.db import acts, queue
 from snoozer.db.queries import cases as queries
 from snoozer.db.queries.case_filter import Filter
-from snoozer.operations.acts import is_possible
+from snoozer.operations.acts import why_left
 from snoozer.operations.requests import MAX_MEMBERS
 from snoozer.web.admin.act_texts import ACT_TEXTS, ActText
 from snoozer.web.admin.selection import selected
@@ -88,7 +88,7 @@ class Selection:
             rows, uncertain = queries.count_for_bulk(connection, self.filter, until=self.as_of, most=MAX_MEMBERS)
             return Count(rows=rows, uncertain=uncertain)
         ids = [id for batch in self.batches(connection) for id in batch]
-        found = [row for row in queue_acts.operated(connection, ids=ids) if is_possible(self.act, row)]
+        found = [row for row in acts.chosen(connection, ids=ids) if why_left(self.act, row, self.as_of) is None]
         uncertain = sum(row.send_state in _UNCERTAIN for row in found)
         return Count(rows=len(found), uncertain=uncertain, impossible=len(ids) - len(found))
 

@@ -79,8 +79,8 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "what an operator reactivates has a mail of its own",
-        "snoozer/triage.py",
-        "    digests.release(connection, ids=reactivated)\n",
+        "snoozer/operations/acts.py",
+        "        digests.release(connection, ids=cases)\n",
         "",
         DB + "test_members_of_a_digest_without_an_answer_are_cases_and_come_singly_when_reactivated",
     ),

@@ -17,16 +17,17 @@ from typing import Any, Protocol
 
 import psycopg
 
-from snoozer import triage
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, parse_url
 from snoozer.dev.postgres import Postgres
+from snoozer.operations import chunks
 from tests.chaos.storm.evidence import WITNESS, Evidence
 from tests.chaos.storm.fleet import Fleet, Maternity, until
 from tests.chaos.storm.history import History, read
 from tests.chaos.storm.judge import Verdict, judge
 from tests.chaos.storm.load import PLAIN, Load, Mix
 from tests.chaos.storm.people import People
+from tests.db.operations import an_operation
 from tests.process.conftest import ROOT
 
 TEMPLATE = "storm_template"
@@ -162,8 +163,7 @@ class Scene:
         """What an operator does when the storm is over; answers how many cases there were."""
         ids = [row["id"] for row in self.ask("SELECT id FROM email_snoozes WHERE outcome = 'retired'")]
         engine = make_engine(parse_url(self.database_url), name="operator")
-        with engine.begin() as connection:
-            triage.reactivate(connection, ids=ids, actor="olga@snoozer.example", route="storm")
+        chunks.finish(engine, an_operation(engine, act="reactivate", ids=ids))
         engine.dispose()
         return len(ids)
 

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from sqlalchemy import Engine, text
 
-from snoozer import triage
 from snoozer.db import health_checks
 from snoozer.db import workers as registry
+from tests.db.operations import operate
 from tests.db.transitions import a_reserved_send, finalize, mark
 from tests.factories import HOUR, a_snooze, now, the_row, the_send
 from tests.process.cli.running import refusal, run_command
@@ -43,8 +43,8 @@ def test_what_may_have_been_sent_waits_for_people(engine: Engine, tmp_path: Path
         ("accept_database", None, "database"),
     ]
     with engine.begin() as connection:
-        assert triage.reactivate(connection, ids=[due], actor="operator:1", route="admin") == [due]
-        assert triage.dismiss(connection, ids=[held], actor="operator:1", route="admin") == [held]
+        assert operate(connection, "reactivate", [due]) == [due]
+        assert operate(connection, "dismiss", [held]) == [held]
         assert [name for name in health_checks.INVARIANTS if health_checks.violations(connection, name)] == []
 
 
@@ -60,7 +60,7 @@ def test_the_message_id_is_the_one_in_the_mail_servers_log(engine: Engine, tmp_p
     assert the_send(engine, held.id).state == "uncertain"
     assert not finalize(engine, held)
     with engine.begin() as connection:
-        assert triage.dismiss(connection, ids=[held.id], actor="operator:1", route="admin") == [held.id]
+        assert operate(connection, "dismiss", [held.id]) == [held.id]
     assert the_send(engine, held.id).state == "failed"
 
 

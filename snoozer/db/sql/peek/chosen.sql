@@ -1,5 +1,5 @@
 -- Locked snoozes as an act finds them. It runs after `lock_chosen`, because only a later statement sees every mark of a
--- dot: marking needs the row's lock. `send_state` is the reminder of the present promise, `in_flight` is true
+-- dot: marking needs the row's lock. `send_state` is that of the reminder of the present promise, also of a case in the archive; `in_flight` is true
 -- while any reminder of the row, or a digest that lists it, may still arrive. A reminder that was uncertain and is sent
 -- again has its first bytes, so it is a copy from before the act.
 SELECT
@@ -9,6 +9,8 @@ SELECT
     snooze.subject,
     snooze.sender_email,
     snooze_promise(snooze) AS remind_at,
+    snooze.remind_at AS tried_at,
+    snooze.attempts,
     snooze.deferred_until,
     snooze.snooze_duration_hours AS duration_hours,
     snooze.note,
@@ -25,9 +27,19 @@ SELECT
     snooze.reference,
     snooze.inactive AND snooze.outcome IS NULL AND snooze.paused_by IS NULL AS paused,
     snooze.outcome,
+    snooze.finished_at,
     snooze.inactive,
+    snooze.paused_by,
     snooze.claimed_at IS NOT NULL AS is_claimed,
-    send.state AS send_state,
+    snooze.claimed_by,
+    CASE
+        WHEN send.id IS NULL
+            AND snooze.outcome = 'retired'
+            AND snooze_archived_send(snooze.user_email, snooze.message_id, snooze_promise(snooze)) IS NOT NULL
+        THEN 'sent'
+        ELSE send.state
+    END AS send_state,
+    send.uncertain_at,
     (send.state IN ('reserved', 'failed') AND send.uncertain_at IS NOT NULL AND send.bytes_sha256 IS NOT NULL) IS TRUE
     OR EXISTS (
         SELECT 1

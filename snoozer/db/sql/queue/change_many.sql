@@ -1,11 +1,17 @@
 -- Write what an act decided about snoozes that this transaction has locked: all terms of each.
 -- Another time is a new promise, and `email_snoozes_promise` resets what belonged to the old one. With `keeps_promise` the
--- tries and the next claim stay. A claim ends, so a worker that holds the row loses it, unless the reminder is leaving and
--- `keeps_claim`. A row that operators have set aside stays so until it has another time.
--- Only replies from now on count for a snooze that is revived, or whose reply policy is another one.
+-- tries and the next claim stay, unless an operator has it tried at another time, `tried_at`, or `afresh`. A claim ends, so a
+-- worker that holds the row loses it, unless it `keeps_claim`. A row that operators have set aside stays so until it has
+-- another time, or `tried_at`.
+-- Only replies from now on count for a snooze that its owner revived, or whose reply policy is another one.
 UPDATE email_snoozes AS snooze
-SET remind_at = CASE WHEN term.keeps_promise THEN snooze.remind_at ELSE term.remind_at END,
-    scheduled_for = CASE WHEN term.keeps_promise THEN snooze.scheduled_for END,
+SET remind_at = CASE WHEN term.keeps_promise THEN COALESCE(term.tried_at, snooze.remind_at) ELSE term.remind_at END,
+    scheduled_for = CASE
+        WHEN term.keeps_promise AND term.tried_at <> snooze.remind_at THEN snooze_promise(snooze)
+        WHEN term.keeps_promise THEN snooze.scheduled_for
+    END,
+    attempts = CASE WHEN term.afresh THEN 0 ELSE snooze.attempts END,
+    crash_count = CASE WHEN term.afresh THEN 0 ELSE snooze.crash_count END,
     snooze_duration_hours = term.duration_hours,
     note = term.note,
     recurrence = NULLIF(term.recurrence, 'null'),
@@ -16,7 +22,9 @@ SET remind_at = CASE WHEN term.keeps_promise THEN snooze.remind_at ELSE term.rem
     reply_policy = term.reply_policy,
     reply_scope = term.reply_scope,
     reply_since = CASE
-        WHEN snooze.inactive AND NOT term.paused
+        WHEN snooze.inactive AND NOT term.paused AND NOT (
+                snooze.outcome = 'retired' OR (snooze.paused_by IS NOT NULL AND term.keeps_promise)
+            ) IS TRUE
             OR term.reply_policy <> COALESCE(snooze.reply_policy, 'keep')
             OR term.reply_scope <> COALESCE(snooze.reply_scope, 'message')
         THEN CURRENT_TIMESTAMP
@@ -27,13 +35,12 @@ SET remind_at = CASE WHEN term.keeps_promise THEN snooze.remind_at ELSE term.rem
     serialization_key = term.serialization_key,
     reference = term.reference,
     traceparent = COALESCE(:traceparent, snooze.traceparent),
-    inactive = term.paused OR term.outcome IS NOT NULL OR (snooze.paused_by IS NOT NULL AND term.keeps_promise),
-    paused_by = CASE
-        WHEN term.keeps_promise AND NOT term.paused AND term.outcome IS NULL THEN snooze.paused_by
-    END,
+    inactive = term.paused OR term.outcome IS NOT NULL OR (snooze.paused_by IS NOT NULL AND term.stays_aside),
+    paused_by = CASE WHEN term.stays_aside AND NOT term.paused AND term.outcome IS NULL THEN snooze.paused_by END,
     outcome = term.outcome,
     finished_at = CASE
-        WHEN term.outcome IS NOT NULL THEN COALESCE(snooze.finished_at, CURRENT_TIMESTAMP)
+        WHEN term.outcome = snooze.outcome THEN snooze.finished_at
+        WHEN term.outcome IS NOT NULL THEN CURRENT_TIMESTAMP
     END,
     claimed_at = CASE WHEN term.keeps_claim THEN snooze.claimed_at END,
     claimed_by = CASE WHEN term.keeps_claim THEN snooze.claimed_by END,
@@ -44,8 +51,9 @@ SET remind_at = CASE WHEN term.keeps_promise THEN snooze.remind_at ELSE term.rem
 FROM jsonb_to_recordset(CAST(:terms AS jsonb)) AS term (
     id bigint, remind_at timestamptz, duration_hours int, note text, recurrence jsonb, wall_time timestamp, zone text,
     time_kind text, at_any_hour boolean, reply_policy text, reply_scope text, priority smallint, max_attempts int,
-    serialization_key text, reference text, paused boolean, outcome text, keeps_promise boolean, keeps_claim boolean
+    serialization_key text, reference text, paused boolean, outcome text, keeps_promise boolean, keeps_claim boolean,
+    stays_aside boolean, tried_at timestamptz, afresh boolean
 )
 WHERE snooze.id = term.id
-  AND snooze_keeps('clock')
+  AND snooze_keeps(:keeps)
 RETURNING snooze.id
