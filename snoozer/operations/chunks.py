@@ -1,11 +1,14 @@
-"""USE CASE of the clock, and of an operator who acts on one row: operations, done in chunks.
+"""USE CASE of operators: an operation is entered with its rows, frozen, done in chunks by the clock or at once, and
+cancelled.
 
 A chunk is one short transaction: its rows are changed, what became of each is recorded, and the audit log has it,
 all or nothing. So a crash anywhere loses nothing and does nothing twice, and one that is cancelled ends between chunks.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
@@ -19,10 +22,49 @@ from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
 
+# Frozen by one operation: some seconds. The next one has the rest.
+MAX_MEMBERS = 100_000
 CHUNK_SIZE = 500
 # In one call of `work`: of one operation before the next one has its turn, and operations.
 MAX_CHUNKS = 10
 MAX_OPERATIONS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """An act that an operator asked for, once for each submitted `form`. `reason` and `parameters` hold
+    no address and no text of a message."""
+
+    form: UUID
+    act: str
+    actor: str
+    reason: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    request_id: str | None = None
+
+
+def enter(connection: Connection, request: Request, *, batches: Iterable[Sequence[int]]) -> tuple[int, bool]:
+    """Enter an operation on the snoozes of these batches, in the caller's transaction; returns its id, and False where
+    its form was submitted before. Nothing but the operation is changed."""
+    id = operations.begin(connection, **vars(request))
+    if id is None:
+        known = operations.find(connection, form=request.form)
+        if known is None:
+            raise RuntimeError("an operation whose form is known was not found")
+        return known, False
+    for batch in batches:
+        operations.freeze(connection, id=id, snooze_ids=batch)
+    return id, True
+
+
+def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
+    """Cancel an operation once its present chunk is done; returns how many of its rows it leaves untouched, None where
+    it was finished, or brings back what was paused."""
+    untouched = operations.cancel(connection, id=id, actor=actor)
+    if untouched is not None:
+        entry = Entry(target=f"operation:{id}", after={"untouched": untouched})
+        audit.append(connection, actor=actor, act="cancel_operation", operation_id=id, entries=[entry])
+    return untouched
 
 
 def no_failpoint(step: str, message_id: str) -> None:

@@ -4,7 +4,7 @@ A pause is entered at once; what it has set aside comes back by an operation."""
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID, uuid4
+from uuid import uuid4
 
 from sqlalchemy import Connection, Engine
 
@@ -48,12 +48,12 @@ def pause(
     return id
 
 
-def resume(connection: Connection, *, id: int, actor: str, reason: str, form: UUID) -> int | None:
-    """End a pause and enter the operation that brings back what it has set aside; returns the operation, or None where
-    the pause was over. Whatever was entered for the form before, what was set aside comes back."""
+def resume(connection: Connection, *, id: int, actor: str, reason: str) -> int | None:
+    """End a pause and enter the operation that brings back what it has set aside; returns the operation, or None if
+    the pause was over."""
     if not pauses.end(connection, id=id, actor=actor):
         return None
-    return _bring_in(connection, id=id, actor=actor, reason=reason, form=form)
+    return _bring_in(connection, id=id, actor=actor, reason=reason)
 
 
 def end_expired(engine: Engine) -> Sequence[int]:
@@ -64,7 +64,7 @@ def end_expired(engine: Engine) -> Sequence[int]:
     # Each on its own: who holds the lock of the audit log must wait for no other pause.
     for id in expired:
         with engine.begin() as connection:
-            ended.append(resume(connection, id=id, actor="clock", reason=EXPIRED, form=uuid4()))
+            ended.append(resume(connection, id=id, actor="clock", reason=EXPIRED))
     return [operation for operation in ended if operation is not None]
 
 
@@ -75,15 +75,14 @@ def bring_in_left(engine: Engine) -> Sequence[int]:
     entered = []
     for id in left:
         with engine.begin() as connection:
-            entered.append(_bring_in(connection, id=id, actor="clock", reason=LEFT, form=uuid4()))
+            entered.append(_bring_in(connection, id=id, actor="clock", reason=LEFT))
     return entered
 
 
-def _bring_in(connection: Connection, *, id: int, actor: str, reason: str, form: UUID) -> int:
-    asked = {"act": "resume", "parameters": {"pause": id}, "actor": actor, "reason": reason}
-    operation = operations.begin(connection, form=form, **asked)  # type: ignore[arg-type]
-    if operation is None:
-        operation = operations.begin(connection, form=uuid4(), **asked)  # type: ignore[arg-type]
+def _bring_in(connection: Connection, *, id: int, actor: str, reason: str) -> int:
+    operation = operations.begin(
+        connection, form=uuid4(), act="resume", parameters={"pause": id}, actor=actor, reason=reason
+    )
     if operation is None:
         raise RuntimeError("a new form was known")
     operations.freeze_paused(connection, id=operation, pause_id=id)

@@ -48,6 +48,12 @@ def page_cursor(name: str) -> Cursor | None:
         abort(404)
 
 
+def row_number(text: str) -> int | None:
+    """Returns the id of a row that a field holds; None for anything else."""
+    is_number = text.isascii() and text.isdigit() and len(text) < 20
+    return int(text) if is_number and 0 < int(text) <= MAX_ROW_ID else None
+
+
 def one_line(text: str | None, *, max_length: int) -> str | None:
     """Returns a form's field as one line without control characters; None when nothing is left."""
     printable = "".join(char if char.isprintable() else " " for char in text or "")

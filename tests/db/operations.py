@@ -7,8 +7,8 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import operations
-from snoozer.operations import acts, requests
-from snoozer.operations.requests import Request
+from snoozer.operations import acts, chunks
+from snoozer.operations.chunks import Request
 
 OPERATOR = "operator:1"
 
@@ -19,7 +19,7 @@ def an_operation(
     """An operation that nothing has been done of; returns its id."""
     asked = Request(form=uuid4(), act=act, actor=actor, reason=reason, parameters=parameters)
     with engine.begin() as connection:
-        id, _ = requests.enter(connection, asked, batches=[ids])
+        id, _ = chunks.enter(connection, asked, batches=[ids])
     return id
 
 
@@ -28,7 +28,7 @@ def operate(
 ) -> list[int]:
     """Do an act of an operator in this transaction; returns the ids of the rows that it changed."""
     asked = Request(form=uuid4(), act=act, actor=actor, reason="mended", parameters=parameters)
-    id, _ = requests.enter(connection, asked, batches=[ids])
+    id, _ = chunks.enter(connection, asked, batches=[ids])
     operation = operations.lock(connection, id=id)
     assert operation is not None
     verdicts = acts.apply(connection, operation, ids)

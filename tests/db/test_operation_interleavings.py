@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import ledger
 from snoozer.operations import chunks
-from snoozer.operations.requests import cancel
+from snoozer.operations.chunks import cancel
 from tests import acting
 from tests.db.operations import OPERATOR, an_operation
 from tests.db.transitions import claim, finalize, mark, record, reserve

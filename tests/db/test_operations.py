@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import operations
 from snoozer.operations import chunks
-from snoozer.operations.requests import cancel
+from snoozer.operations.chunks import cancel
 from snoozer.runtime import failpoint
 from snoozer.runtime.failpoint import FailpointReached
 from tests.db.operations import OPERATOR, an_operation, results, the_operation

@@ -4,7 +4,6 @@ was set aside comes back once the pause ends."""
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
 
 import pytest
 from sqlalchemy import Engine, text
@@ -15,8 +14,8 @@ from snoozer.delivery import settling
 from snoozer.delivery.settling import Ending
 from snoozer.domain.reminder import Claim, DeliveryOutcome
 from snoozer.operations import chunks, pauses
+from snoozer.operations.chunks import cancel
 from snoozer.operations.pauses import Scope
-from snoozer.operations.requests import cancel
 from snoozer.snoozes.acts import Pause, Resume
 from tests import acting
 from tests.db.operations import OPERATOR, an_operation, results, the_operation
@@ -47,7 +46,7 @@ def paused(engine: Engine, kind: Any, value: str = "", *, span: timedelta | None
 def resumed(engine: Engine, id: int) -> int:
     """Returns the operation, which is done."""
     with engine.begin() as connection:
-        operation = pauses.resume(connection, id=id, actor=OPERATOR, reason="over", form=uuid4())
+        operation = pauses.resume(connection, id=id, actor=OPERATOR, reason="over")
     assert operation is not None
     chunks.work(engine)
     return operation
@@ -256,7 +255,7 @@ def test_an_operation_that_brings_back_is_not_cancelled(engine: Engine) -> None:
     """What is left would wait for a pause that is over."""
     id = aside(engine)
     with engine.begin() as connection:
-        operation = pauses.resume(connection, id=1, actor=OPERATOR, reason="over", form=uuid4())
+        operation = pauses.resume(connection, id=1, actor=OPERATOR, reason="over")
         assert operation is not None
         assert cancel(connection, id=operation, actor=OPERATOR) is None
     chunks.work(engine)

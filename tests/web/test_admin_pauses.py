@@ -52,17 +52,15 @@ def test_a_domain_is_previewed_paused_and_resumed(operator: FlaskClient, engine:
 
 
 def test_two_pauses_are_resumed_from_one_page(operator: FlaskClient, engine: Engine) -> None:
-    """The second one, after going back, was ended with what it had set aside still inactive."""
+    """Each end of a pause brings back what it had set aside, whatever form was posted."""
     ids = [a_snooze(engine), a_snooze(engine)]
     for number, id in enumerate(ids, 1):
         pause(operator, kind="class", priority=str(number))
         with engine.begin() as connection:
             aside = text("UPDATE email_snoozes SET inactive = TRUE, paused_by = :pause WHERE id = :id")
             connection.execute(aside, {"pause": number, "id": id})
-    forms = re.findall(r'name="form" value="([^"]+)"', page(operator, "/admin/pauses"))
-    assert len(set(forms)) == 2
     for number in (1, 2):
-        answer = operator.post(f"/admin/pauses/{number}/resume", data={"why": "over", "form": forms[0]})
+        answer = operator.post(f"/admin/pauses/{number}/resume", data={"why": "over", "form": "0" * 32})
         assert answer.headers["Location"].startswith("/admin/operations/")
     chunks.work(engine)
     assert [the_row(engine, id).inactive for id in ids] == [False, False]

@@ -16,7 +16,7 @@ from snoozer.web import context
 from snoozer.web.admin.reasons import MAX_REASON_LENGTH, given_reason, request_id
 from snoozer.web.auth import admin_required, confirmation_required, local_path
 from snoozer.web.context import flash, found_or_404
-from snoozer.web.forms import MAX_ROW_ID
+from snoozer.web.forms import row_number
 from snoozer.web.text.redaction import masked
 
 blueprint = Blueprint("admin_accounts", __name__, url_prefix="/admin")
@@ -148,8 +148,4 @@ def _role(text: str | None) -> Role:
 
 def _row_id(text: str | None) -> int | None:
     """None without one; 400 for what is no row's id."""
-    if not text:
-        return None
-    if not (text.isascii() and text.isdigit() and len(text) < 20 and 0 < int(text) <= MAX_ROW_ID):
-        abort(400)
-    return int(text)
+    return row_number(text) or abort(400) if text else None

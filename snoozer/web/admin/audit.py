@@ -16,7 +16,7 @@ from snoozer.domain.roles import LEAST_ROLE
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web import context
 from snoozer.web.auth import time_formatter, viewer_required
-from snoozer.web.forms import MAX_ROW_ID, one_line
+from snoozer.web.forms import one_line, row_number
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.time_format import parse_instant
 
@@ -58,7 +58,7 @@ def show(account: Account) -> ResponseReturnValue:
 
 def _filter(given: Mapping[str, str]) -> tuple[Filter, str | None]:
     """The filter, and the name of the first field that cannot be read."""
-    snooze_id = _number(given["snooze"]) if given["snooze"] else None
+    snooze_id = row_number(given["snooze"]) if given["snooze"] else None
     since, until = _instant(given["since"]), _instant(given["until"])
     bad = [
         name
@@ -83,11 +83,6 @@ def _instant(text: str) -> datetime | None:
         return None
 
 
-def _number(text: str) -> int | None:
-    whole = text.isascii() and text.isdigit() and len(text) < 20
-    return int(text) if whole and 0 < int(text) <= MAX_ROW_ID else None
-
-
 def _row_id(text: str | None) -> int | None:
     """404 for what is no entry's id."""
-    return None if text is None else _number(text) or abort(404)
+    return None if text is None else row_number(text) or abort(404)

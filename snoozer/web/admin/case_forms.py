@@ -1,8 +1,9 @@
-"""The form above the list of cases: what it says, and what it shows of the filter of an address."""
+"""The filter of the list of cases: as an address or a form says it, and as the form above the list shows it."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
+from flask import abort
 from sqlalchemy import Connection
 
 from snoozer.db.queries import case_search
@@ -26,6 +27,14 @@ SPANS = {
     "30d": "the last 30 days",
     "90d": "the last 90 days",
 }
+
+
+def selected(given: Mapping[str, str]) -> Filter:
+    """Returns what the cases have in common; 400, with what is wrong, for a field that means nothing."""
+    try:
+        return Filter.from_args(given)
+    except InvalidFilter as error:
+        abort(400, str(error))
 
 
 def read(connection: Connection, form: Mapping[str, str], *, times: TimeFormatter) -> Filter:

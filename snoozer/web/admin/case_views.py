@@ -6,7 +6,7 @@ from flask.typing import ResponseReturnValue
 from snoozer.db import case_views
 from snoozer.db.models import Account
 from snoozer.web import context
-from snoozer.web.admin.selection import selected
+from snoozer.web.admin.case_forms import selected
 from snoozer.web.auth import viewer_required
 from snoozer.web.context import flash
 from snoozer.web.forms import one_line

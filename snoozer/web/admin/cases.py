@@ -19,9 +19,9 @@ from snoozer.db.queries import cases as queries
 from snoozer.db.queries.case_filter import Filter, InvalidFilter
 from snoozer.web import context
 from snoozer.web.admin import case_forms
+from snoozer.web.admin.case_forms import selected
 from snoozer.web.admin.case_timeline import timeline
 from snoozer.web.admin.explain import Conditions, was_it_sent, why_not_running
-from snoozer.web.admin.selection import selected
 from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import page_cursor

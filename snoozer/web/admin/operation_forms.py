@@ -12,16 +12,15 @@ from snoozer.db import acts, queue
 from snoozer.db.queries import cases as queries
 from snoozer.db.queries.case_filter import Filter
 from snoozer.operations.acts import why_left
-from snoozer.operations.requests import MAX_MEMBERS
+from snoozer.operations.chunks import MAX_MEMBERS
 from snoozer.web.admin.act_texts import ACT_TEXTS, ActText
-from snoozer.web.admin.selection import selected
+from snoozer.web.admin.case_forms import selected
+from snoozer.web.admin.reasons import given_reason
 from snoozer.web.auth import time_formatter
-from snoozer.web.forms import MAX_ROW_ID, one_line
-from snoozer.web.text.redaction import without_addresses
+from snoozer.web.forms import MAX_ROW_ID
 from snoozer.web.text.time_format import parse_instant
 
 MAX_PICKED = 500
-MAX_WHY_LENGTH = 500
 MAX_WORKER_LENGTH = 200
 MAX_MORE_ATTEMPTS = 100
 MAX_DELAY = timedelta(days=366)
@@ -122,7 +121,7 @@ def read_parameters(act: str) -> dict[str, object]:
 
 def read_why() -> str:
     """Returns the reason as one line without addresses. Raises Refused."""
-    why = one_line(without_addresses(request.form.get("why", "")[:MAX_WHY_LENGTH]), max_length=MAX_WHY_LENGTH)
+    why = given_reason()
     if why is None:
         raise Refused("Say why in a few words.")
     return why

@@ -14,13 +14,12 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found, cases
 from snoozer.db.queries import operations as queries
 from snoozer.domain.roles import CONFIRMED_IN_BULK
-from snoozer.operations import chunks, requests
-from snoozer.operations.requests import MAX_MEMBERS, Request
+from snoozer.operations import chunks
+from snoozer.operations.chunks import MAX_MEMBERS, Request
 from snoozer.web import context
 from snoozer.web.admin.act_texts import ACT_TEXTS
 from snoozer.web.admin.operation_forms import (
     MAX_MORE_ATTEMPTS,
-    MAX_WHY_LENGTH,
     UNITS,
     Refused,
     Selection,
@@ -28,9 +27,10 @@ from snoozer.web.admin.operation_forms import (
     read_selection,
     read_why,
 )
+from snoozer.web.admin.reasons import MAX_REASON_LENGTH
 from snoozer.web.auth import confirmation_first, operator_required, require, time_formatter, viewer_required
 from snoozer.web.context import flash, found_or_404
-from snoozer.web.forms import MAX_ROW_ID, page_cursor
+from snoozer.web.forms import page_cursor, row_number
 
 blueprint = Blueprint("admin_operations", __name__, url_prefix="/admin/operations")
 
@@ -104,7 +104,7 @@ def enter(account: Account) -> ResponseReturnValue:
     if selection.act in CONFIRMED_IN_BULK and not is_one and (first := confirmation_first()) is not None:
         return first
     with context.transaction() as connection:
-        id, is_new = requests.enter(connection, asked, batches=selection.batches(connection))
+        id, is_new = chunks.enter(connection, asked, batches=selection.batches(connection))
     if is_new:
         security_log.record("operation_entered", account=account.id, act=selection.act, operation=id)
     if is_one and selection.ids is not None:
@@ -123,7 +123,7 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
     require(account, "cancel_operation")
     with context.transaction() as connection:
         found_or_404(queries.one(connection, id=id))
-        untouched = requests.cancel(connection, id=id, actor=f"operator:{account.id}")
+        untouched = chunks.cancel(connection, id=id, actor=f"operator:{account.id}")
     if untouched is None:
         flash("It was finished already, or brings back what was paused; pause that again instead.")
     else:
@@ -154,7 +154,7 @@ def _preview_page(selection: Selection, *, problem: str | None = None) -> str:
         problem=problem,
         given=request.form,
         units=UNITS,
-        max_why_length=MAX_WHY_LENGTH,
+        max_why_length=MAX_REASON_LENGTH,
         max_more_attempts=MAX_MORE_ATTEMPTS,
         came_from=request.form.get("from", ""),
     )
@@ -174,6 +174,4 @@ def _row_text(selection: Selection, member: Found) -> str:
 
 def _after() -> int:
     after = request.args.get("after", "0")
-    if not (after.isascii() and after.isdigit() and len(after) < 20 and int(after) <= MAX_ROW_ID):
-        abort(404)
-    return int(after)
+    return 0 if after == "0" else row_number(after) or abort(404)

@@ -11,7 +11,7 @@ from snoozer.db.pauses import CHANNELS, Kind
 from snoozer.db.queries import cases
 from snoozer.operations.pauses import Scope
 from snoozer.web.admin.operation_forms import MAX_DELAY, UNITS, Refused
-from snoozer.web.forms import MAX_ROW_ID
+from snoozer.web.forms import row_number
 from snoozer.web.text.redaction import masked
 
 CHANNEL_WORDS = {"mail": "reminders by mail", "push": "notifications on devices", "mailbox": "messages that come back"}
@@ -79,10 +79,10 @@ def scope_in_words(kind: Kind, value: str) -> str:
 
 
 def _address(connection: Connection) -> str:
-    id = request.form.get("row", "").strip()
-    if not (id.isascii() and id.isdigit() and len(id) < 20 and 0 < int(id) <= MAX_ROW_ID):
+    id = row_number(request.form.get("row", "").strip())
+    if id is None:
         raise Refused("Name the person by the number of a snooze or case of theirs.")
-    row = cases.one(connection, id=int(id))
+    row = cases.one(connection, id=id)
     if row is None:
         raise Refused("There is no such snooze.")
     return str(row.user_email).lower()

@@ -1,7 +1,5 @@
 """Pauses: what operators hold back, since when and why; how much of what is due a new one would set aside; resume."""
 
-from uuid import UUID, uuid4
-
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
@@ -13,8 +11,9 @@ from snoozer.db.queries import pauses as queries
 from snoozer.operations import pauses
 from snoozer.operations.pauses import Scope
 from snoozer.web import context
-from snoozer.web.admin.operation_forms import MAX_WHY_LENGTH, UNITS, Refused, read_why
+from snoozer.web.admin.operation_forms import UNITS, Refused, read_why
 from snoozer.web.admin.pause_forms import CHANNEL_WORDS, read_scope, read_span, scope_in_words
+from snoozer.web.admin.reasons import MAX_REASON_LENGTH
 from snoozer.web.auth import operator_required, require, viewer_required
 from snoozer.web.context import flash, found_or_404
 from snoozer.web.forms import page_cursor
@@ -36,8 +35,7 @@ def list_pauses(account: Account) -> ResponseReturnValue:
         in_words=scope_in_words,
         channels=CHANNEL_WORDS,
         max_counted=queries.MAX_COUNTED,
-        max_why_length=MAX_WHY_LENGTH,
-        new_form=uuid4,
+        max_why_length=MAX_REASON_LENGTH,
     )
 
 
@@ -90,7 +88,7 @@ def resume(account: Account, id: int) -> ResponseReturnValue:
         return redirect(url_for(".list_pauses"), code=303)
     with context.transaction() as connection:
         found_or_404(queries.one(connection, id=id))
-        operation = pauses.resume(connection, id=id, actor=f"operator:{account.id}", reason=why, form=_form())
+        operation = pauses.resume(connection, id=id, actor=f"operator:{account.id}", reason=why)
     if operation is None:
         flash("It was over already.")
         return redirect(url_for(".list_pauses"), code=303)
@@ -109,16 +107,9 @@ def _preview_page(connection: Connection, scope: Scope, *, problem: str | None =
         problem=problem,
         given=request.form,
         units=UNITS,
-        max_why_length=MAX_WHY_LENGTH,
+        max_why_length=MAX_REASON_LENGTH,
     )
 
 
 def _require(account: Account, scope: Scope) -> None:
     require(account, "mark_invalid" if scope.kind == "invalid" else "pause")
-
-
-def _form() -> UUID:
-    try:
-        return UUID(request.form.get("form", ""))
-    except ValueError:
-        return uuid4()

@@ -1,7 +1,6 @@
 """A person's settings: zone and locale, presets, colours, keyboard shortcuts, and where the person is signed in."""
 
 from collections.abc import Sequence
-from uuid import uuid4
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -54,7 +53,7 @@ def take_mail(account: Account) -> ResponseReturnValue:
         id = queries.invalid(connection, email=account.email)
         if id is not None:
             reason = "Its person says that it takes mail again"
-            pauses.resume(connection, id=id, actor=f"user:{account.id}", reason=reason, form=uuid4())
+            pauses.resume(connection, id=id, actor=f"user:{account.id}", reason=reason)
     flash(_("Reminders are sent to your address again."))
     return redirect(url_for(".show"), code=303)
 
