@@ -170,12 +170,12 @@ def lock_chosen(
 
 
 def lock_for_operator(connection: Connection, *, ids: Collection[int]) -> set[int]:
-    """Lock snoozes for an act of an operator; those that another transaction has locked are missing from the result."""
+    """Lock snoozes for an act of an operator; the result has no snooze that another transaction has locked."""
     return set(execute(connection, "queue/lock_for_operator", ids=list(ids)).scalars())
 
 
 def chosen(connection: Connection, *, ids: Collection[int]) -> list[Chosen]:
-    """Returns snoozes in the order of their ids; those that are gone are missing."""
+    """Returns snoozes in the order of their ids, except deleted and archived snoozes."""
     return rows_as(execute(connection, "peek/chosen", ids=list(ids)), Chosen)
 
 

@@ -293,6 +293,6 @@ def resolve(
     connection: Connection, *, promises: Mapping[int, datetime], resolution: Resolution, actor: str
 ) -> list[int]:
     """Decide about the uncertain reminders of these promises, by snooze, as an operator: they were sent, are sent again
-    with the same bytes, or are given up; returns the snoozes of those that were uncertain."""
+    with the same bytes, or are given up; returns the snoozes whose reminders were uncertain."""
     values = {"snooze_ids": list(promises), "promises": list(promises.values()), "resolution": resolution}
     return list(execute(connection, "ledger/resolve", actor=actor, **values).scalars())

@@ -215,7 +215,7 @@ def pauses(connection: Connection, *, held: HeldClaims) -> dict[int, int]:
 
 
 def set_aside(connection: Connection, *, held: HeldClaims, pause_ids: Sequence[int]) -> set[int]:
-    """Set these claims aside, each for its pause; returns the ids of those that are."""
+    """Set these claims aside, each for its pause; returns the ids of the claims that were still owned."""
     return set(execute(connection, "queue/set_aside", pause_ids=list(pause_ids), **_pairs(held)).scalars())
 
 

@@ -35,7 +35,7 @@ _RESOLVE = frozenset({"resolve_sent", "resolve_resend", "resolve_drop"})
 
 
 class Change(NamedTuple):
-    """What an act makes of a row, for the row, for the audit log, and for its event beside the reason."""
+    """The outcome of an act for a row: its terms, its state in the audit log, and the detail of its event."""
 
     terms: Terms
     after: Mapping[str, object]
@@ -44,7 +44,7 @@ class Change(NamedTuple):
 
 
 def apply(connection: Connection, operation: Operation, ids: Sequence[int]) -> Verdicts:
-    """Do the act of an operation on these rows; returns what became of each. Those that another transaction has locked
+    """Do the act of an operation on these rows; returns the verdict on each. Rows that another transaction has locked
     are missing from the result."""
     free = db.lock_for_operator(connection, ids=ids)
     free -= ledger.lock_promised(connection, snooze_ids=sorted(free))
@@ -194,7 +194,7 @@ def _change(row: Chosen, operation: Operation, now: datetime) -> Change:
             limit = {"max_attempts": min(row.max_attempts + int(parameters["more_attempts"]), MAX_ATTEMPTS)}
             return Change(_with(row, **limit), limit, None, limit)
         case "resolve_sent" if _is_concluded(row):
-            # What repeats is due at once: its next claim finds it sent, and promises the next occurrence.
+            # A snooze that repeats is due at once: its next claim finds it sent, and promises the next occurrence.
             return Change(_with(row, outcome=None if row.recurrence else "sent"), {"send": "sent"}, at_once)
         case "resolve_sent":
             return Change(row.terms, {"send": "sent"})
@@ -243,7 +243,7 @@ def _release(connection: Connection, operation: Operation, rows: Rows) -> Verdic
 
 
 def _resume(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
-    """What a pause has set aside goes on at its own time, unless its message was snoozed again: that one counts."""
+    """Rows that the pause has set aside go on at their own times, unless their messages were snoozed again."""
     pause = int(operation.parameters["pause"])
     aside = [row for row in rows if row.paused_by == pause]
     again = {row.id for row in aside if row.snoozed_again_at is not None}
