@@ -80,7 +80,7 @@ page note: asleep held
 page|selection inbox: asleep
 page cancel: resting
 selection snooze: asleep
-selection|many move: asleep repeating paused
+selection|many move: asleep repeating paused retry
 page|selection|api|many wake: asleep repeating paused
 page|selection|api|many cancel: asleep repeating paused held
 """
@@ -142,8 +142,8 @@ def seen(row: Any) -> dict[str, Any]:
 
 def terms(row: Any) -> dict[str, Any]:
     """The part of a row that an Undo gives back."""
-    names = ("promise", "recurrence", "zone", "note", "inactive", "outcome", "at_any_hour", "priority")
-    return {name: seen(row)[name] for name in names}
+    names = "promise recurrence zone time_kind wall_time note reply_policy inactive outcome at_any_hour priority"
+    return {name: seen(row)[name] for name in names.split()}
 
 
 def events(site: Site) -> list[tuple[str, str, str]]:

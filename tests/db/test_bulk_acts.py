@@ -15,9 +15,8 @@ from snoozer.snoozes.acts import Act, Annotate, By, Move
 from snoozer.snoozes.bulk import Summary, Undone
 from snoozer.snoozing import Message
 from tests import acting
-from tests.db.bulk import BY, cancelled, later, perform, rescheduled, snoozed, undo, woken
+from tests.db.bulk import BY, cancelled, later, perform, rescheduled, snoozed, undo
 from tests.db.links import DAILY
-from tests.db.transitions import a_reserved_send, claim, finalize, mark, record
 from tests.factories import (
     ANN,
     HOUR,
@@ -25,7 +24,6 @@ from tests.factories import (
     a_kept_message,
     a_snooze,
     now,
-    the_events,
     the_row,
     wait_until_a_session_waits,
 )
@@ -47,60 +45,6 @@ def folders(engine: Engine) -> dict[str, tuple[str, bool]]:
 @pytest.fixture
 def account(people: People) -> int:
     return people.ann().id
-
-
-def test_one_undo_gives_each_row_exactly_what_it_was(engine: Engine, account: int) -> None:
-    ids = [
-        a_snooze(
-            engine,
-            remind_at=now() + 5 * HOUR,
-            note="call first",
-            wall_time=now().replace(tzinfo=None),
-            time_kind="wall",
-        ),
-        a_snooze(engine, remind_at=now() + 9 * HOUR, recurrence=DAILY, reply_policy="until_reply"),
-        a_snooze(engine, remind_at=now() + HOUR, scheduled_for=now() - HOUR, attempts=2, last_error="451"),
-    ]
-    before = promises(engine, ids)
-    time = later()
-    result, id = perform(engine, rescheduled(ids, time), account=account)
-    assert (result.done, result.left, result.ended, result.until) == (3, {}, 1, time.remind_at)
-    assert {row[0] for row in promises(engine, ids)} == {time.remind_at}
-    assert the_row(engine, ids[0]).note == "call first"
-    assert undo(engine, id, account=account) == Undone(done=3)
-    assert promises(engine, ids[:2]) == before[:2]
-    retried = the_row(engine, ids[2])
-    assert (retried.remind_at, retried.scheduled_for, retried.attempts) == (before[2][1], None, 0), (
-        "its tries begin anew"
-    )
-    assert the_events(engine, ids[0]) == ["edited", "undone"]
-    assert undo(engine, id, account=account) is None, "a second Undo changes nothing"
-
-
-def test_what_came_back_meanwhile_stays_and_what_is_held_or_paused_has_the_new_time(
-    engine: Engine, account: int
-) -> None:
-    asleep = a_snooze(engine, remind_at=now() + HOUR)
-    a_snooze(engine)
-    [sent] = claim(engine)
-    assert finalize(engine, sent)
-    held, send = a_reserved_send(engine)
-    leaving, dot = a_reserved_send(engine)
-    assert mark(engine, dot)
-    paused = a_snooze(engine, inactive=True, remind_at=now() + HOUR)
-    changed = [asleep, held.id, leaving.id, paused]
-    before = promises(engine, [sent.id])
-    time = later()
-    result, _ = perform(engine, rescheduled([*changed, sent.id, 10**9], time), account=account)
-    assert (result.done, result.left, result.may_arrive) == (4, {"gone": 1, "came_back": 1}, True)
-    assert promises(engine, [sent.id]) == before
-    for id in changed:
-        row = the_row(engine, id)
-        assert (row.remind_at, row.scheduled_for, row.inactive, row.claim_token) == (time.remind_at, None, False, None)
-    assert not mark(engine, send), "it leaves for the old promise"
-    record(engine, dot)
-    assert not finalize(engine, leaving)
-    assert the_row(engine, leaving.id).remind_at == time.remind_at
 
 
 def test_a_new_time_ends_the_repetition_of_what_is_paused_and_it_comes(engine: Engine, account: int) -> None:
@@ -125,20 +69,6 @@ def test_undo_of_a_cancelled_pair_of_one_message_brings_back_the_live_one_live(e
     assert promises(engine, [paused, live]) == before
 
 
-def test_undo_leaves_what_was_changed_since_and_says_so(engine: Engine, account: int) -> None:
-    ids = [a_snooze(engine, message_id=f"<{name}@x>", remind_at=now() + HOUR) for name in "abc"]
-    before = promises(engine, ids)
-    _, id = perform(engine, rescheduled(ids, later()), account=account)
-    own = later(90)
-    with engine.begin() as connection:
-        assert acting.reschedule(connection, ids[1], own)
-        assert acting.cancel(connection, ids[2])
-    assert undo(engine, id, account=account) == Undone(done=1, left={"changed": 1, "cancelled": 1})
-    assert promises(engine, ids[:1]) == before[:1]
-    assert the_row(engine, ids[1]).remind_at == own.remind_at
-    assert the_row(engine, ids[2]).outcome == "cancelled"
-
-
 @pytest.mark.parametrize("since", [Move(time=later(90)), Annotate(note="Call")], ids=["time", "note"])
 def test_undo_of_new_snoozes_keeps_what_has_another_time_or_note_since(
     engine: Engine, account: int, since: Act
@@ -150,15 +80,6 @@ def test_undo_of_new_snoozes_keeps_what_has_another_time_or_note_since(
         assert acting.done(connection, first.id, since)
     assert undo(engine, id, account=account) == Undone(done=1, left={"changed": 1})
     assert [the_row(engine, row.id).outcome for row in (first, second)] == [None, "cancelled"]
-
-
-def test_undo_does_not_bring_back_what_was_snoozed_again(engine: Engine, account: int) -> None:
-    ids = [a_snooze(engine, message_id=f"<{name}@x>", remind_at=now() + HOUR) for name in "ab"]
-    _, id = perform(engine, cancelled(ids), account=account)
-    again = a_snooze(engine, message_id="<a@x>", remind_at=now() + 5 * HOUR)
-    assert undo(engine, id, account=account) == Undone(done=1, left={"cancelled": 1})
-    assert the_row(engine, ids[1]).outcome is None
-    assert the_row(engine, again).outcome is None
 
 
 def test_undo_beside_a_new_snooze_of_one_message_puts_the_others_back(engine: Engine, account: int) -> None:
@@ -238,17 +159,6 @@ def test_an_act_and_its_undo_move_the_messages_that_snoozer_keeps(engine: Engine
     assert undo(engine, cancelling, account=account) is None
 
 
-def test_undo_of_a_snooze_leads_back_to_the_inbox(engine: Engine, account: int) -> None:
-    a_kept_message(engine, message_id="<a@x>")
-    before = folders(engine)
-    _, id = perform(
-        engine, snoozed([Message(message_id="<a@x>", subject="A", sender_email="bob@x")], later()), account=account
-    )
-    assert undo(engine, id, account=account) == Undone(done=1)
-    assert folders(engine) == before
-    assert _live(engine) == []
-
-
 def test_done_and_to_the_inbox_are_undone_where_the_message_was_not_moved_since(engine: Engine, account: int) -> None:
     for name in "ab":
         a_kept_message(engine, message_id=f"<{name}@x>")
@@ -281,51 +191,6 @@ def test_to_the_inbox_ends_snoozes_and_undo_brings_them_back(engine: Engine, acc
     assert undo(engine, id, account=account) == Undone(done=1)
     assert folders(engine) == {"<a@x>": ("snoozed", True)}
     assert the_row(engine, live.id).outcome is None
-
-
-def test_what_is_woken_is_due_and_goes_on_repeating(engine: Engine, account: int) -> None:
-    once = a_snooze(engine, remind_at=now() + 20 * HOUR, note="n")
-    daily = a_snooze(engine, remind_at=now() + 20 * HOUR, recurrence=DAILY)
-    due = a_snooze(engine)
-    before = promises(engine, [once, daily])
-    result, id = perform(engine, woken([once, daily, due]), account=account)
-    assert (result.done, result.left) == (2, {"due": 1})
-    assert all(the_row(engine, id).remind_at <= now() for id in (once, daily))
-    assert the_row(engine, daily).recurrence is not None
-    assert undo(engine, id, account=account) == Undone(done=2)
-    assert promises(engine, [once, daily]) == before
-
-
-def test_a_message_that_is_woken_is_back_at_once_and_undo_puts_it_to_sleep_again(engine: Engine, account: int) -> None:
-    for name in "ab":
-        a_kept_message(engine, message_id=f"<{name}@x>")
-    perform(engine, snoozed([Message(message_id="<a@x>", subject="A")], later()), account=account)
-    perform(
-        engine,
-        snoozed([Message(message_id="<b@x>", subject="B")], later(recurrence=DAILY)),
-        account=account,
-    )
-    ids = [row.id for row in _live(engine)]
-    before, messages = promises(engine, ids), folders(engine)
-    result, id = perform(engine, woken(ids), account=account)
-    assert (result.done, result.left) == (2, {})
-    assert set(folders(engine).values()) == {("inbox", True)}
-    assert [the_row(engine, id).outcome for id in ids] == ["cancelled", None]
-    assert the_row(engine, ids[1]).remind_at > now()
-    assert claim(engine) == [], "the message is back, so no reminder is sent"
-    assert undo(engine, id, account=account) == Undone(done=2)
-    assert promises(engine, ids) == before
-    assert folders(engine) == messages
-
-
-def test_what_came_back_after_it_was_woken_is_left_by_the_undo(engine: Engine, account: int) -> None:
-    ids = [a_snooze(engine, remind_at=now() + 20 * HOUR) for _ in range(2)]
-    _, id = perform(engine, woken(ids), account=account)
-    [first, second] = claim(engine)
-    assert finalize(engine, first)
-    assert undo(engine, id, account=account) == Undone(done=1, left={"came_back": 1})
-    assert the_row(engine, second.id).remind_at > now()
-    assert not finalize(engine, second)
 
 
 def test_what_could_not_be_delivered_is_snoozed_again(engine: Engine, account: int) -> None:

@@ -154,19 +154,14 @@ def test_a_lookup_returns_the_send_of_one_snooze(engine: Engine) -> None:
     assert known.id == send.id
 
 
-@pytest.mark.parametrize("act", ["schedule next", "skip", "reschedule", "snooze"])
-def test_a_new_promise_starts_without_the_failures_of_the_old_one(engine: Engine, act: str) -> None:
+def test_the_next_occurrence_starts_without_the_failures_of_the_last_one(engine: Engine) -> None:
     """Else what repeats becomes a case in spring for what failed in winter."""
-    held, send = a_reserved_send(engine, message_id=THIS, recurrence=DAILY)
+    held, _ = a_reserved_send(engine, message_id=THIS, recurrence=DAILY)
     with engine.begin() as connection:
         connection.execute(
             text("UPDATE email_snoozes SET attempts = 4, crash_count = 4, last_error = 'no', last_error_at = now()")
         )
-        later = ReminderTime(remind_at=now() + HOUR)
-        if act == "snooze":
-            acting.snooze(connection, message_id=THIS, reminder_time=later)
-        else:
-            assert ACTS[act][1](connection, held, send)
+        assert schedule_next_one(connection, held, now() + HOUR)
         row = connection.execute(text("SELECT * FROM email_snoozes")).one()
     assert (row.attempts, row.crash_count, row.last_error, row.last_error_at) == (0, 0, None, None)
     assert (row.scheduled_for, row.claim_token) == (None, None)

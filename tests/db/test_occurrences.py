@@ -115,17 +115,6 @@ def test_a_paused_series_goes_on_with_its_next_time_and_no_burst(engine: Engine)
     assert_sound(engine)
 
 
-def test_pausing_and_resuming_are_undone(engine: Engine) -> None:
-    id = a_daily(engine)
-    paused = do(engine, Pause(), id)
-    undo(engine, id, paused)
-    assert not the_row(engine, id).inactive
-    do(engine, Pause(), id)
-    resumed = do(engine, Resume(), id)
-    undo(engine, id, resumed)
-    assert (the_row(engine, id).inactive, the_row(engine, id).outcome) == (True, None)
-
-
 def test_a_paused_snooze_whose_time_passed_comes_back_when_it_is_resumed(engine: Engine) -> None:
     id = a_snooze(engine, remind_at=now() - DAY, inactive=True)
     assert do(engine, Resume(), id).by_mail
@@ -160,15 +149,6 @@ def test_a_note_or_the_same_time_resumes_nothing(engine: Engine) -> None:
     do(engine, Snooze(time=a_time(soon(), note="Call", recurrence=daily())), id)
     row = the_row(engine, id)
     assert (row.inactive, row.note, row.remind_at) == (True, "Call", soon())
-
-
-def test_a_note_takes_the_claim_and_no_try_away(engine: Engine) -> None:
-    a_snooze(engine, attempts=2)
-    [held] = claim(engine)
-    do(engine, Annotate(note="Call"), held.id)
-    row = the_row(engine, held.id)
-    assert (row.claim_token, row.attempts, row.note) == (None, 2, "Call")
-    assert row.remind_at <= now()
 
 
 def test_only_this_time_keeps_the_hour_of_all_later_ones(engine: Engine) -> None:
@@ -318,11 +298,6 @@ def test_an_undone_time_is_at_any_hour_again(engine: Engine) -> None:
     assert the_row(engine, id).at_any_hour
 
 
-def test_what_is_due_is_not_brought_back_once_more(engine: Engine) -> None:
-    id = a_snooze(engine)
-    assert refused(engine, Wake(), id) == "due"
-
-
 def test_an_undo_leaves_what_a_program_changed_since(engine: Engine) -> None:
     id = a_daily(engine)
     skipped = do(engine, Skip(promise=soon()), id)
@@ -332,14 +307,6 @@ def test_an_undo_leaves_what_a_program_changed_since(engine: Engine) -> None:
     other = a_snooze(engine, remind_at=now() + HOUR)
     assert not_undone(engine, other, skipped.event) == "nothing_to_undo"
     assert not_undone(engine, other, 10**9) == "nothing_to_undo"
-
-
-def test_what_is_over_or_of_another_person_is_refused(engine: Engine) -> None:
-    over = a_snooze(engine, inactive=True, outcome="cancelled", finished_at=now(), recurrence=daily())
-    others = a_daily(engine, user_email="bob@snoozer.example")
-    for id in (over, others):
-        for what in ACTS.values():
-            assert refused(engine, what, id) == "over"
 
 
 def test_a_series_that_cannot_be_read_is_refused_and_not_lost(engine: Engine) -> None:

@@ -7,26 +7,11 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import events
 from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
-from snoozer.snoozes.acts import Annotate, Skip
+from snoozer.snoozes.acts import Annotate
 from tests import acting
-from tests.db.links import DAILY
 from tests.db.operations import operate
-from tests.db.transitions import claim, finalize
-from tests.factories import ANN, HOUR, a_snooze, now, the_row, the_send, wait_until_a_session_waits
-
-
-def test_snoozing_a_snoozed_message_is_an_edit_that_the_worker_notices(engine: Engine) -> None:
-    id = a_snooze(engine, message_id="<m@mail.example>", attempts=3, last_error="451")
-    [held] = claim(engine)
-    later = now() + 5 * HOUR
-    with engine.begin() as connection:
-        found, created = acting.snooze(
-            connection, message_id="<m@mail.example>", reminder_time=ReminderTime(remind_at=later)
-        )
-    assert (found, created) == (id, False)
-    row = the_row(engine, id)
-    assert (row.remind_at, row.scheduled_for, row.attempts, row.claimed_at) == (later, None, 0, None)
-    assert finalize(engine, held) is False
+from tests.db.transitions import claim
+from tests.factories import HOUR, a_snooze, now, the_row, wait_until_a_session_waits
 
 
 def test_options_are_kept_by_an_edit_without_options(engine: Engine) -> None:
@@ -43,16 +28,6 @@ def test_options_are_kept_by_an_edit_without_options(engine: Engine) -> None:
     assert (row.priority, row.max_attempts, row.serialization_key, row.schema_version) == (7, 2, "mailbox-1", 3)
 
 
-def test_cancelling_beats_a_worker_that_holds_the_row(engine: Engine) -> None:
-    a_snooze(engine)
-    [held] = claim(engine)
-    with engine.begin() as connection:
-        assert acting.cancel(connection, held.id) is True
-        assert acting.cancel(connection, held.id) is False
-    assert finalize(engine, held) is False
-    assert the_row(engine, held.id).outcome == "cancelled"
-
-
 @pytest.mark.parametrize("act", ["cancel", "reschedule", "undo"])
 def test_another_persons_snooze_cannot_be_changed(engine: Engine, act: str) -> None:
     id, eve = a_snooze(engine, remind_at=now() + HOUR), "eve@snoozer.example"
@@ -63,17 +38,6 @@ def test_another_persons_snooze_cannot_be_changed(engine: Engine, act: str) -> N
         other = [ReminderTime(remind_at=now() + 2 * HOUR)] if act == "reschedule" else []
         assert getattr(acting, act)(connection, id, *other, email=eve) is False
         assert connection.execute(text("SELECT * FROM email_snoozes")).all() == before
-
-
-def test_undo_brings_a_cancelled_snooze_back_unless_it_was_put_away_anew(engine: Engine) -> None:
-    id = a_snooze(engine, message_id="<m@mail.example>", remind_at=now() + HOUR)
-    with engine.begin() as connection:
-        acting.cancel(connection, id)
-        assert acting.undo(connection, id) is True
-        acting.cancel(connection, id)
-    a_snooze(engine, message_id="<m@mail.example>")
-    with engine.begin() as connection:
-        assert acting.undo(connection, id) is False
 
 
 def test_undo_brings_back_a_paused_snooze_whose_message_had_a_live_one_before(engine: Engine) -> None:
@@ -147,28 +111,6 @@ def test_two_cases_of_one_message_come_back_as_one(engine: Engine) -> None:
     first, second = a_snooze(engine, **over), a_snooze(engine, **over)
     with engine.begin() as connection:
         assert operate(connection, "reactivate", [first, second]) == [second]
-
-
-def test_a_dismissed_case_is_never_claimed(engine: Engine) -> None:
-    case = a_snooze(engine, outcome="retired", inactive=True, finished_at=now())
-    with engine.begin() as connection:
-        assert operate(connection, "dismiss", [case]) == [case]
-    assert claim(engine) == []
-    assert the_send(engine, case) is None
-
-
-def test_what_repeats_goes_on_once_from_each_promise(engine: Engine) -> None:
-    id = a_snooze(engine, recurrence=DAILY, attempts=2)
-    [held] = claim(engine)
-    skip = Skip(promise=held.scheduled_for)
-    with engine.begin() as connection:
-        for owner, expected in (("bob@x", False), (ANN, True), (ANN, False)):
-            assert acting.done(connection, id, skip, email=owner) is expected
-    row = the_row(engine, id)
-    assert (row.claim_token, row.scheduled_for, f"{row.remind_at:%H:%M:%S}") == (None, None, DAILY["at"])
-    assert now() < row.remind_at <= now() + 24 * HOUR
-    assert (row.attempts, row.recurrence) == (0, DAILY)
-    assert finalize(engine, held) is False
 
 
 @pytest.mark.parametrize("priority", [-1001, 1001])
