@@ -7,7 +7,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from tests.factories import HOUR, People, Person, a_kept_message, a_snooze, asked_for, now, the_events, the_row
+from tests.factories import HOUR, People, Person, a_snooze, asked_for, now, the_events, the_row
 from tests.web.reminders import a_sent_reminder
 
 
@@ -67,30 +67,6 @@ def test_one_time_of_what_repeats_is_moved_and_the_others_stay(
     assert (every["scheduled_for"], every["recurrence"]["at"]) == (at, "11:30:00")
     nothing = client.patch(path, json={"occurrence": "once"}, headers=ann.bearer)
     assert (nothing.status_code, nothing.get_json()["code"]) == (422, "invalid_fields")
-
-
-def test_a_kept_message_is_back_at_once_and_asleep_again_by_undo(
-    client: FlaskClient, ann: Person, engine: Engine
-) -> None:
-    a_kept_message(engine)
-    with engine.connect() as connection:
-        message_id = connection.execute(text("SELECT message_id FROM messages")).scalar_one()
-    made = client.post("/api/v1/snoozes", json={"message_id": message_id, "when": "tomorrow"}, headers=ann.bearer)
-    id = made.get_json()["id"]
-    assert act(client, ann, id, "wake").get_json()["state"] == "cancelled"
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM messages")).scalar_one() == "inbox"
-    assert act(client, ann, id, "undo").get_json()["state"] == "asleep"
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM messages")).scalar_one() == "snoozed"
-
-
-def test_a_cancellation_is_undone(client: FlaskClient, ann: Person, engine: Engine) -> None:
-    id = a_snooze(engine, remind_at=now() + HOUR)
-    client.delete(f"/api/v1/snoozes/{id}", headers=ann.bearer)
-    assert act(client, ann, id, "undo").get_json()["state"] == "asleep"
-    nothing = act(client, ann, id, "undo")
-    assert (nothing.status_code, nothing.get_json()["code"]) == (409, "nothing_to_undo")
 
 
 def test_what_came_back_is_done_once_and_what_did_not_come_cannot_be(

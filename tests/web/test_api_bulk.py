@@ -22,7 +22,6 @@ from tests.factories import (
     Person,
     a_kept_message,
     a_snooze,
-    asked_for,
     now,
     the_events,
     the_row,
@@ -64,19 +63,15 @@ def test_what_can_be_created_is_and_the_others_say_why_not(client: FlaskClient, 
     assert answer.get_json()["done"] == 3
 
 
-@pytest.mark.parametrize(("act", "ends"), [("cancel", "cancelled"), ("pause", "paused"), ("reschedule", "asleep")])
-def test_each_has_its_own_result(
-    client: FlaskClient, people: People, ann: Person, engine: Engine, act: str, ends: str
-) -> None:
+def test_each_has_its_own_result(client: FlaskClient, people: People, ann: Person, engine: Engine) -> None:
     live = [a_snooze(engine, remind_at=now() + HOUR) for _ in range(3)]
     over = a_snooze(engine, inactive=True, outcome="sent", finished_at=now(), scheduled_for=now() - HOUR)
     eves = a_snooze(engine, user_email=people.ann(email="eve@snoozer.example").email, remind_at=now() + HOUR)
-    time = {"when": "in 3 days"} if act == "reschedule" else {}
-    answer = bulk(client, ann, act=act, ids=[live[2], over, live[0], eves], **time)
+    answer = bulk(client, ann, act="cancel", ids=[live[2], over, live[0], eves])
     assert statuses(answer) == [200, 409, 200, 404]
     results = answer.get_json()["results"]
     assert [one["id"] for one in results] == [live[2], over, live[0], eves]
-    assert {results[index]["snooze"]["state"] for index in (0, 2)} == {ends}
+    assert {results[index]["snooze"]["state"] for index in (0, 2)} == {"cancelled"}
     assert results[1]["problem"]["status"] == 409
     assert the_events(engine, live[1]) == the_events(engine, eves) == []
 
@@ -88,29 +83,6 @@ def test_an_act_on_many_is_undone(client: FlaskClient, ann: Person, engine: Engi
     assert answer.get_json() == {"done": 2, "left": {}}
     assert {the_row(engine, id).outcome for id in ids} == {None}
     assert client.post(f"/api/v1/bulk/{undo}/undo", headers=ann.bearer).status_code == 404
-
-
-def test_what_could_not_be_delivered_is_snoozed_anew(client: FlaskClient, ann: Person, engine: Engine) -> None:
-    case = a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), attempts=5)
-    answer = bulk(client, ann, act="reschedule", ids=[case], when="in 3 days")
-    [result] = answer.get_json()["results"]
-    assert (result["status"], result["snooze"]["state"]) == (200, "asleep")
-    assert result["snooze"]["id"] != case
-
-
-def test_a_new_time_for_many_resumes_what_is_paused(client: FlaskClient, ann: Person, engine: Engine) -> None:
-    paused, live = (a_snooze(engine, inactive=inactive, remind_at=now() + HOUR) for inactive in (True, False))
-    answer = bulk(client, ann, act="reschedule", ids=[paused, live], when="in 3 days")
-    assert statuses(answer) == [200, 200]
-    assert {one["snooze"]["state"] for one in answer.get_json()["results"]} == {"asleep"}
-    assert client.post(f"/api/v1/bulk/{answer.get_json()['undo']}/undo", headers=ann.bearer).get_json()["done"] == 2
-    assert [the_row(engine, id).inactive for id in (paused, live)] == [True, False]
-
-
-def test_what_repeats_is_skipped_and_what_does_not_says_so(client: FlaskClient, ann: Person, engine: Engine) -> None:
-    daily, once = asked_for(engine, "every day 9am"), a_snooze(engine, remind_at=now() + HOUR)
-    assert statuses(bulk(client, ann, act="skip", ids=[daily, once])) == [200, 409]
-    assert the_events(engine, once) == []
 
 
 @pytest.mark.parametrize(

@@ -232,21 +232,6 @@ def test_pages_hold_every_row_once_although_rows_move_between_them(
     assert seen == sorted(ids, reverse=True)
 
 
-def test_the_snooze_of_another_account_is_not_found(client: FlaskClient, people: People, engine: Engine) -> None:
-    eve = people.ann(email="eve@snoozer.example")
-    id = a_snooze(engine, remind_at=now() + HOUR)
-    before = the_row(engine, id)
-    for answer in (
-        client.get(f"{SNOOZES}/{id}", headers=eve.bearer),
-        client.patch(f"{SNOOZES}/{id}", json={"when": "tomorrow"}, headers=eve.bearer),
-        client.delete(f"{SNOOZES}/{id}", headers=eve.bearer),
-    ):
-        assert answer.status_code == 404
-        assert answer.get_json()["code"] == "not_found"
-    assert client.get(SNOOZES, headers=eve.bearer).get_json() == {"snoozes": [], "next": None}
-    assert the_row(engine, id) == before
-
-
 def test_one_message_of_two_accounts_makes_two_snoozes(client: FlaskClient, people: People, engine: Engine) -> None:
     ann, eve = people.ann(), people.ann(email="eve@snoozer.example")
     mine = post(client, ann, message_id="<m@mail.example>", when="tomorrow").get_json()
