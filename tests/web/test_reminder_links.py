@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.domain import links
 from snoozer.settings import Settings
-from tests.db.links import DAILY, link_in, sent_and_gone_on, uncertain
+from tests.db.links import DAILY, folder, link_in, sent_and_gone_on, uncertain
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row
 from tests.web.page_forms import shown_reading
 from tests.web.reminders import a_link, a_sent_reminder, an_old_link
@@ -64,11 +64,10 @@ def test_done_is_done_once_and_can_be_undone(client: FlaskClient, engine: Engine
     for _ in range(5):
         answer = client.post(f"{path}/done", follow_redirects=True)
         assert "You are done with it" in answer.text
-    assert the_events(engine, id) == ["done"]
+    assert (the_events(engine, id), folder(engine)) == (["done"], "done")
     undone = client.post(f"{path}/undo", follow_redirects=True)
     assert "It is back" in undone.text
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT folder FROM messages")).scalar_one() == "inbox"
+    assert folder(engine) == "inbox"
 
 
 def test_the_time_proposed_by_the_mail_is_one_button_and_repeats_make_one_snooze(
@@ -283,17 +282,6 @@ def test_the_page_of_a_recurrence_explains_that_it_goes_on(
     assert "No more reminders" not in done
     undone = client.post(f"{path}/undo", follow_redirects=True).text
     assert "It repeats, and comes back" in undone
-    assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)
-
-
-def test_snoozing_a_recurrence_again_anyway_changes_nothing(
-    client: FlaskClient, engine: Engine, settings: Settings
-) -> None:
-    _, send = uncertain(engine)
-    path = a_link(engine, settings, send.snooze_id)
-    data = {"at": (now() + timedelta(days=9)).isoformat()}
-    page = client.post(f"{path}/again", data=data, follow_redirects=True).text
-    assert "It repeats, and comes back" in page
     assert (awake(engine), the_row(engine, send.snooze_id).recurrence) == (1, DAILY)
 
 
