@@ -3,11 +3,11 @@
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 from sqlalchemy import Engine, text
 
 from tests.browser.conftest import Opened
-from tests.factories import HOUR, a_kept_message, a_snooze, now
+from tests.factories import a_kept_message, a_snooze, now
 
 pytestmark = pytest.mark.browser
 
@@ -15,35 +15,6 @@ pytestmark = pytest.mark.browser
 def asleep(engine: Engine) -> int:
     with engine.connect() as connection:
         return int(connection.execute(text("SELECT count(*) FROM email_snoozes WHERE NOT inactive")).scalar_one())
-
-
-def test_a_key_a_digit_and_enter_put_a_message_away_and_z_brings_it_back(opened: Opened, engine: Engine) -> None:
-    a_kept_message(engine, subject="The letter")
-    page = opened("/mailbox")
-    page.keyboard.press("j")
-    page.keyboard.press("b")
-    expect(page.get_by_label("When should it come back?")).to_be_focused()
-    page.keyboard.press("3")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Asleep until")
-    expect(page.get_by_role("heading", name="The inbox is clear")).to_be_visible()
-    assert asleep(engine) == 1
-    page.keyboard.press("z")
-    expect(page.get_by_role("link", name="The letter", exact=True)).to_be_visible()
-    assert asleep(engine) == 0
-
-
-def test_the_reading_is_shown_before_enter_saves_it(opened: Opened, engine: Engine) -> None:
-    a_kept_message(engine)
-    page = opened("/mailbox")
-    page.keyboard.press("j")
-    page.keyboard.press("b")
-    page.keyboard.type("in 3 days")
-    expect(page.locator("#reading")).to_contain_text("Europe/Berlin")
-    expect(page.get_by_role("button", name="Snooze", exact=True)).to_be_enabled()
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Asleep until")
-    assert asleep(engine) == 1
 
 
 def test_enter_before_the_reading_has_arrived_still_saves_its_time(opened: Opened, engine: Engine) -> None:
@@ -84,36 +55,6 @@ def test_escape_leaves_everything_as_it_was(opened: Opened, engine: Engine) -> N
     page.keyboard.press("Escape")
     expect(page.get_by_role("dialog")).to_be_hidden()
     assert asleep(engine) == 0
-
-
-def test_another_time_is_given_from_the_list_and_undone(page: Page, engine: Engine) -> None:
-    a_snooze(engine, remind_at=now() + 22 * HOUR, subject="The letter", note="ask Bob", reply_policy="until_reply")
-    page.reload()
-    before = page.locator(".chip").inner_text()
-    page.keyboard.press("j")
-    page.keyboard.press("b")
-    expect(page.get_by_label("Note")).to_have_value("ask Bob")
-    expect(page.get_by_label("If a reply comes")).to_have_value("until_reply")
-    page.keyboard.type("in 9 days")
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("status")).to_contain_text("Asleep until")
-    page.goto("/")
-    expect(page.locator(".chip")).not_to_have_text(before)
-
-
-def test_a_snooze_is_cancelled_from_the_list_and_undone(page: Page, engine: Engine) -> None:
-    a_snooze(engine, remind_at=now() + 22 * HOUR)
-    page.reload()
-    page.keyboard.press("c")
-    expect(page.get_by_role("status")).to_contain_text("choose a message first")
-    assert asleep(engine) == 1
-    page.keyboard.press("j")
-    page.keyboard.press("c")
-    expect(page.get_by_role("status")).to_contain_text("Cancelled")
-    assert asleep(engine) == 0
-    page.keyboard.press("z")
-    expect(page.get_by_role("status")).to_contain_text("Asleep again until")
-    assert asleep(engine) == 1
 
 
 def test_letters_that_were_switched_off_do_nothing(opened: Opened, engine: Engine) -> None:

@@ -133,11 +133,13 @@ def test_acts_of_a_later_page_and_of_a_search_stay_there(opened: Opened, engine:
 
 
 def test_a_changed_time_moves_the_row_and_keeps_the_focus(opened: Opened, engine: Engine) -> None:
-    a_snooze(engine, remind_at=now() + 30 * HOUR, subject="Sooner")
+    a_snooze(engine, remind_at=now() + 30 * HOUR, subject="Sooner", note="ask Bob", reply_policy="until_reply")
     a_snooze(engine, remind_at=now() + 60 * HOUR, subject="Later")
     page = watched(opened("/"))
     page.keyboard.press("j")
     page.keyboard.press("b")
+    expect(page.get_by_label("Note")).to_have_value("ask Bob")
+    expect(page.get_by_label("If a reply comes")).to_have_value("until_reply")
     page.keyboard.type("in 9 days")
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("Asleep until")
@@ -182,44 +184,6 @@ def test_a_time_that_means_something_else_by_now_is_shown_once_all_else_is_saved
     expect(page.get_by_text("Nothing was saved yet.")).to_be_visible()
     expect(page.get_by_role("heading", name="Letter 1")).to_be_visible()
     assert folders(engine) == {"1": "inbox", "2": "done", "3": "inbox"}
-
-
-def test_a_key_that_needs_a_row_says_so_and_does_nothing(opened: Opened, engine: Engine) -> None:
-    letters(engine, 2)
-    page = opened("/mailbox")
-    for key in "be":
-        page.keyboard.press(key)
-        expect(page.get_by_role("status")).to_contain_text("choose a message first")
-    expect(page.get_by_role("dialog")).to_have_count(0)
-    assert set(folders(engine).values()) == {"inbox"}
-
-
-def test_the_keys_are_listed_and_lead_from_place_to_place(opened: Opened, engine: Engine) -> None:
-    letters(engine, 3)
-    page = opened("/")
-    page.keyboard.press("g")
-    page.keyboard.press("i")
-    expect(page).to_have_title("Mailbox: Inbox · Snoozer")
-    page.wait_for_load_state()
-    page.keyboard.press("?")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
-    page.keyboard.press("e")
-    page.keyboard.press("Escape")
-    expect(page.get_by_role("dialog", name="Keys")).to_be_hidden()
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("ArrowDown")
-    page.keyboard.press("k")
-    assert focused(page) == "1"
-    page.keyboard.press("Enter")
-    expect(page.get_by_role("heading", name="Letter 1", exact=True)).to_be_visible()
-    page.wait_for_load_state()
-    page.keyboard.press("u")
-    expect(page).to_have_title("Mailbox: Inbox · Snoozer")
-    page.wait_for_load_state()
-    page.keyboard.press("g")
-    page.keyboard.press("a")
-    expect(page).to_have_title("Asleep · Snoozer")
-    assert set(folders(engine).values()) == {"inbox"}
 
 
 def test_a_session_that_ended_leads_to_the_sign_in(quiet: Opened, engine: Engine) -> None:

@@ -7,8 +7,8 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import Engine, text
 
 from tests.browser.conftest import Opened
-from tests.browser.rows import TOMORROW, focused, folders, is_same, letters, shown, watched
-from tests.factories import HOUR, a_kept_message, a_snooze, asked_for, now, the_row
+from tests.browser.rows import TOMORROW, folders, is_same, letters, shown, watched
+from tests.factories import a_kept_message, asked_for, the_row
 
 pytestmark = pytest.mark.browser
 
@@ -19,37 +19,6 @@ def opens(page: Page, words: str) -> None:
 
 def is_closed(page: Page) -> None:
     expect(page.locator("#pane")).to_have_count(0)
-
-
-def test_a_message_is_read_beside_its_list_by_keys_alone(opened: Opened, engine: Engine) -> None:
-    letters(engine, 5)
-    page = watched(opened("/mailbox", width=1440))
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    opens(page, "Letter 1")
-    expect(page.get_by_role("region", name="Letter 1")).to_be_focused()
-    page.keyboard.press("j")
-    opens(page, "Letter 2")
-    page.keyboard.press("j")
-    page.keyboard.press("j")
-    page.keyboard.press("k")
-    opens(page, "Letter 3")
-    expect(page.get_by_role("region", name="Letter 3")).to_be_focused()
-    assert page.locator("#place [aria-current=true]").inner_text() == "Letter 3"
-    page.keyboard.press("x")
-    expect(page.get_by_label("Select: Letter 3")).to_be_checked()
-    page.keyboard.press("Escape")
-    expect(page.get_by_label("Select: Letter 3")).not_to_be_checked()
-    opens(page, "Letter 3")
-    page.keyboard.press("Escape")
-    is_closed(page)
-    assert focused(page) == "3"
-    page.keyboard.press("Enter")
-    opens(page, "Letter 3")
-    page.keyboard.press("u")
-    is_closed(page)
-    assert focused(page) == "3"
-    assert is_same(page)
 
 
 def test_an_act_shows_the_next_message(opened: Opened, engine: Engine) -> None:
@@ -87,19 +56,6 @@ def test_back_and_reload_keep_what_is_open(opened: Opened, engine: Engine) -> No
     expect(page).to_have_url(re.compile(r"/mailbox$"))
     page.go_forward()
     opens(page, "Letter 2")
-
-
-def test_a_snooze_is_shown_beside_what_is_asleep(opened: Opened, engine: Engine) -> None:
-    for number in (1, 2):
-        a_snooze(engine, subject=f"Letter {number}", remind_at=now() + 24 * number * HOUR)
-    page = watched(opened("/", width=1440))
-    page.keyboard.press("j")
-    page.keyboard.press("Enter")
-    opens(page, "Letter 1")
-    page.keyboard.press("c")
-    opens(page, "Letter 2")
-    expect(page.get_by_role("status")).to_contain_text("Cancelled")
-    assert is_same(page)
 
 
 def test_what_repeats_is_changed_beside_its_list(quiet: Opened, engine: Engine) -> None:

@@ -11,19 +11,6 @@ from tests.web.reminders import a_link, a_sent_reminder
 pytestmark = pytest.mark.browser
 
 
-def test_a_typed_phrase_is_shown_and_saved_in_two_steps(opened: Opened, engine: Engine) -> None:
-    a_kept_message(engine, subject="The letter")
-    page = opened("/mailbox", java_script_enabled=False)
-    page.get_by_role("link", name="Snooze: The letter").click()
-    page.get_by_label("When should it come back?").fill("in 3 days")
-    page.keyboard.press("Enter")
-    expect(page.locator("#reading")).to_contain_text("Europe/Berlin")
-    page.get_by_role("button", name="Snooze", exact=True).click()
-    expect(page.get_by_role("status")).to_contain_text("Asleep until")
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("link", name="The letter", exact=True)).to_be_visible()
-
-
 def test_keyboard_shortcuts_are_not_shown_without_scripts(opened: Opened, engine: Engine) -> None:
     a_kept_message(engine)
     a_snooze(engine)
