@@ -3,11 +3,10 @@
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from werkzeug.routing import Rule
 
 from snoozer.domain.roles import ROLES, Role
-from snoozer.settings import Settings
 from snoozer.web import auth
 from tests.db.operations import an_operation
 from tests.factories import HOUR, People, a_snooze, now, the_row
@@ -102,47 +101,6 @@ def test_each_role_may_do_what_the_table_says_and_nothing_else(
             assert refused in [record.getMessage() for record in caplog.records]
             assert the_row(engine, id).outcome == "retired"
     assert the_row(engine, id).outcome == ("retired" if role in {"user", "viewer"} else "cancelled")
-
-
-def test_the_signed_out_are_sent_to_sign_in_and_change_nothing(app: Flask, client: FlaskClient, engine: Engine) -> None:
-    id = a_case(engine)
-    for method, path in routes(app):
-        answer = client.open(path, method=method, data=FORM if method == "POST" else None)
-        assert (answer.status_code, "/sign-in" in answer.headers["Location"]) == (303, True), path
-    assert the_row(engine, id).outcome == "retired"
-
-
-def test_an_operator_whose_account_is_closed_is_signed_out(
-    app: Flask, client: FlaskClient, people: People, engine: Engine
-) -> None:
-    a_case(engine)
-    client.set_cookie("snoozer_session", people.operator().session)
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE accounts SET disabled_at = now()"))
-    for method, path in routes(app):
-        assert client.open(path, method=method, data=FORM if method == "POST" else None).status_code == 303
-
-
-def test_a_form_from_elsewhere_does_nothing(engine: Engine, settings: Settings, people: People) -> None:
-    from snoozer.web import create_app
-
-    id = a_case(engine)
-    client = create_app(engine=engine, settings=settings).test_client()
-    client.set_cookie("snoozer_session", people.operator().session)
-    for path in ("/admin/operations/preview", "/admin/operations"):
-        assert client.post(path, data=FORM).status_code == 400
-    assert the_row(engine, id).outcome == "retired"
-
-
-def test_looking_changes_nothing(client: FlaskClient, people: People, engine: Engine) -> None:
-    id = a_case(engine)
-    client.set_cookie("snoozer_session", people.operator().session)
-    before = the_row(engine, id)
-    for path in ("/admin", "/admin/cases", f"/admin/cases/{id}"):
-        assert client.get(path).status_code == 200
-        assert client.head(path).status_code == 200
-    assert client.post("/admin/operations/preview", data=FORM).status_code == 200
-    assert the_row(engine, id) == before
 
 
 def test_a_case_that_is_not_there_is_not_found(client: FlaskClient, people: People) -> None:

@@ -133,13 +133,6 @@ def test_reading_marks_nothing_until_the_page_posts(ann: FlaskClient, place: Pla
     assert place.program.messages("INBOX")[0][2] == frozenset()
 
 
-def test_to_and_cc_are_shown(ann: FlaskClient, place: Place, listed: Listed) -> None:
-    place.program.deliver(bytes(a_letter("Plans", Cc="Cleo <cleo@mail.example>")))
-    page = ann.get(listed()["Plans"]).text
-    assert "To: <bdi>ann@snoozer.example</bdi>" in page
-    assert "Cc: <bdi>Cleo</bdi> &lt;<bdi>cleo@mail.example</bdi>&gt;" in page
-
-
 def test_done_archives_and_can_be_undone(ann: FlaskClient, place: Place, listed: Listed) -> None:
     place.program.deliver(bytes(a_letter("Hello")))
     done = ann.post(f"{listed()['Hello']}/done", follow_redirects=True)
@@ -260,20 +253,6 @@ def test_files_are_saved_and_never_opened(ann: FlaskClient, place: Place, listed
 )
 def test_a_strangers_file_name_is_only_a_name(name: str, saved: str) -> None:
     assert file_name(name) == saved
-
-
-def test_another_persons_mailbox_is_not_found(app: Flask, place: Place, people: People, listed: Listed) -> None:
-    place.program.deliver(bytes(a_letter("Private")))
-    path = listed()["Private"]
-    bob = app.test_client()
-    bob.set_cookie("snoozer_session", people.ann("bob@snoozer.example").session)
-    for end in ("", "/html", "/original", "/parts/i0", "/snooze"):
-        assert bob.get(path + end).status_code == 404
-    for end in ("/snooze", "/done", "/inbox", "/read", "/unread"):
-        assert bob.post(path + end, data=AT).status_code == 404
-    assert bob.get(f"/mailboxes/{place.mailbox_id}/mail").status_code == 404
-    assert place.program.messages("INBOX")[0][2] == frozenset()
-    assert "Private" not in bob.get("/mailbox").text
 
 
 def test_a_message_or_a_folder_that_is_gone_has_a_page(ann: FlaskClient, place: Place, listed: Listed) -> None:

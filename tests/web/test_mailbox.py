@@ -10,10 +10,9 @@ from sqlalchemy import Engine, text
 
 from snoozer.mime import message_parser
 from snoozer.mime.message_parser import AttachedPart
-from snoozer.web.mailbox.files import FRAME_POLICY
 from tests.db.links import DAILY
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
-from tests.web.letters import PIXEL, a_letter, with_files
+from tests.web.letters import PIXEL, a_letter
 from tests.web.page_forms import press_undo
 
 
@@ -55,17 +54,6 @@ def test_the_kept_mailbox_is_searched(ann: FlaskClient, engine: Engine) -> None:
     assert "“invoice” in Inbox" in page
     assert ("Invoice 7" in page, "The &lt;b&gt;invoice&lt;/b&gt;" in page, "Lunch" in page) == (True, True, False)
     assert "Nothing was found" in ann.get("/mailbox?folder=done&q=invoice").text
-
-
-def test_a_kept_message_in_html_is_shown_in_a_frame_that_runs_nothing(ann: FlaskClient, engine: Engine) -> None:
-    id = a_kept_message(engine, original=html_mail())
-    assert f'<iframe class="message-frame" src="/mailbox/{id}/html"' in ann.get(f"/mailbox/{id}?view=html").text
-    frame = ann.get(f"/mailbox/{id}/html")
-    assert frame.headers["Content-Security-Policy"] == FRAME_POLICY
-    assert "<p>Hello</p>" in frame.text
-    for left_out in ("<script", "<img", "<form", "javascript:", "evil.example"):
-        assert left_out not in frame.text
-    assert ann.get(f"/mailbox/{a_kept_message(engine)}/html").status_code == 404
 
 
 def test_a_large_message_is_read_once_for_all_of_its_pictures(
@@ -112,14 +100,6 @@ def test_web_addresses_in_a_text_are_links_and_nothing_of_it_is_markup(ann: Flas
     url = "https://mail.example/a?b=1&amp;c=&#39;2"
     link = f'<a href="{url}" dir="ltr" rel="noopener noreferrer nofollow">{url}</a>'
     assert f"&lt;b&gt;{link}&#39;.&lt;/b&gt; javascript:alert(1) https://bank.example@evil.example/" in page
-
-
-def test_files_of_a_kept_message_are_saved(ann: FlaskClient, engine: Engine) -> None:
-    id = a_kept_message(engine, original=with_files())
-    offer, page = (ann.get(f"/mailbox/{id}/parts/{part}") for part in ("i0", "i1"))
-    assert (offer.data, page.data.strip()) == (b"%PDF-1.7 offer", b"<script>alert(3)</script>")
-    assert page.mimetype == "application/octet-stream"
-    assert ann.get(f"/mailbox/{id}/parts/i2").status_code == 404
 
 
 def test_opening_a_message_changes_nothing_until_its_page_posts(ann: FlaskClient, engine: Engine) -> None:
@@ -205,16 +185,6 @@ def test_what_came_back_is_on_top_with_its_time(ann: FlaskClient, engine: Engine
     page = ann.get("/mailbox").text
     assert page.index("Old one") < page.index("New one")
     assert "Back since" in page
-
-
-def test_another_accounts_message_is_not_found(ann: FlaskClient, engine: Engine) -> None:
-    id = a_kept_message(engine, user_email="bob@snoozer.example", subject="Private")
-    for path in ("", "/html", "/original", "/parts/i0", "/snooze"):
-        assert ann.get(f"/mailbox/{id}{path}").status_code == 404
-    for path in ("/snooze", "/done", "/inbox", "/read", "/unread"):
-        assert ann.post(f"/mailbox/{id}{path}", data={"at": "2031-05-01T08:00:00+00:00"}).status_code == 404
-    assert folder_of(engine, id) == ("inbox", True)
-    assert "Private" not in ann.get("/mailbox").text
 
 
 def test_a_message_without_subject_or_sender_has_a_stand_in(ann: FlaskClient, engine: Engine) -> None:

@@ -155,14 +155,16 @@ def settings(settings: Settings) -> Settings:
 def place(engine: Engine, people: People, settings: Settings) -> Place:
     people.ann()
     an_endpoint(engine, account_id=1, url="https://hooks.example/1", keys=settings.keys)
-    a_snooze(engine, remind_at=now() + HOUR)
-    a_kept_message(engine)
+    a_snooze(engine, remind_at=now() + HOUR, subject="secret of Ann")
+    a_kept_message(engine, subject="secret of Ann")
     a_mailbox(engine)
     subscribe(engine, Subscription("https://push.example/1"), account_id=1, keys=settings.keys)
     token = a_link(engine, settings, a_sent_reminder(engine)).removeprefix("/r/")
     a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error="550 secret of the case")
     with engine.begin() as connection:
-        mailbox_store.save_captured(connection, mail_from="x@y", rcpt_to=ANN, original=an_original())
+        mailbox_store.save_captured(
+            connection, mail_from="x@y", rcpt_to=ANN, original=an_original(subject="secret of Ann")
+        )
     return Place(engine=engine, people=people, token=token)
 
 
@@ -297,8 +299,9 @@ def test_each_route_is_open_to_those_it_is_for(identity: Callable[[Place], Who],
             ):
                 # 303: back to the list, in which another person's row never was.
                 assert answer.status_code == 404 or (method, answer.status_code) == ("POST", 303), where
-            if "operator" not in who.may:
-                assert "secret of the case" not in answer.get_data(as_text=True), where
+            shown = answer.get_data(as_text=True)
+            assert who.owns or wanted == "link" or "secret of Ann" not in shown, where
+            assert "operator" in who.may or "secret of the case" not in shown, where
         acts = who.owns or wanted in {"link", "operator"}
         if not acts or wanted not in who.may:
             assert anns_rows(place.engine) == before, where
@@ -306,33 +309,30 @@ def test_each_route_is_open_to_those_it_is_for(identity: Callable[[Place], Who],
             before = anns_rows(place.engine)
 
 
-HOSTS = [
-    {"Host": "evil.example"},
-    {"Host": "evil.example:8000"},
-    {"Host": "snoozer.example.evil.example"},
-    {"Host": "snoozer.example", "X-Forwarded-Host": "evil.example"},
-    {"Host": "snoozer.example", "X-Forwarded-Proto": "gopher", "X-Forwarded-Prefix": "//evil.example"},
-    {"Host": "snoozer.example", "Referer": "http://evil.example/"},
-    {"Host": "snoozer.example", "Forwarded": "host=evil.example;proto=https"},
-]
+# All at once: none of them may be believed. What `Host` says is tested with the known hosts.
+FORWARDED = {
+    "X-Forwarded-Host": "evil.example",
+    "X-Forwarded-Proto": "gopher",
+    "X-Forwarded-Prefix": "//evil.example",
+    "Forwarded": "host=evil.example;proto=https",
+    "Referer": "http://evil.example/",
+}
 
 
-@pytest.mark.parametrize("headers", HOSTS, ids=lambda headers: " ".join(map(str, headers.values())))
-def test_no_host_or_forwarding_header_moves_a_redirect(headers: dict[str, str], app: Flask, place: Place) -> None:
-    """Each route, signed in and signed out: what it answers leads to this site, or it refuses the name."""
-    for session in (None, place.people.ann().session):
-        for rule, method in routes(app):
-            browser = app.test_client()
-            if session is not None:
-                browser.set_cookie("snoozer_session", session)
-            with request(browser, place.path(rule), method, headers) as answer:
-                location = answer.headers.get("Location", "/")
-                assert "Access-Control-Allow-Origin" not in answer.headers
-                assert location.startswith("/"), (method, rule.rule)
-                assert location[1:2] not in {"/", "\\"}, (method, rule.rule)
-                assert "evil" not in location, (method, rule.rule)
-                if answer.mimetype in {"text/html", "application/json"}:
-                    assert "evil.example" not in answer.get_data(as_text=True), (method, rule.rule)
+@pytest.mark.parametrize("signed_in", [False, True])
+def test_no_forwarding_header_moves_a_redirect(signed_in: bool, app: Flask, place: Place) -> None:
+    session = place.people.ann().session
+    for rule, method in routes(app):
+        browser = app.test_client()
+        if signed_in:
+            browser.set_cookie("snoozer_session", session)
+        with request(browser, place.path(rule), method, FORWARDED) as answer:
+            location = answer.headers.get("Location", "/")
+            assert "Access-Control-Allow-Origin" not in answer.headers
+            assert location.startswith("/"), (method, rule.rule)
+            assert location[1:2] not in {"/", "\\"}, (method, rule.rule)
+            if answer.mimetype in {"text/html", "application/json"}:
+                assert "evil.example" not in answer.get_data(as_text=True), (method, rule.rule)
 
 
 def test_no_route_takes_trace_or_lets_a_foreign_page_read_it(app: Flask, place: Place) -> None:
@@ -344,25 +344,10 @@ def test_no_route_takes_trace_or_lets_a_foreign_page_read_it(app: Flask, place: 
             assert not [name for name, _ in answer.headers if name.startswith("Access-Control-")], rule.rule
 
 
-ELSEWHERE = [
-    "//evil.example",
-    "///evil.example",
-    "/\\evil.example",
-    "\\\\evil.example",
-    "https:evil.example",
-    "https://evil.example",
-    "javascript:alert(1)",
-    "/\t/evil.example",
-    "/%09/evil.example\n",
-    "evil.example",
-    "/\x00/evil.example",
-    " //evil.example",
-]
-
-
-@pytest.mark.parametrize("target", ELSEWHERE)
+@pytest.mark.parametrize("target", ["//evil.example", "/\\evil.example"])
 def test_no_field_that_names_a_page_leads_elsewhere(target: str, app: Flask, place: Place) -> None:
-    """`next` and `here` are the fields that name a page to return to; each is sent to every form."""
+    """`next` and `here` are the fields that name a page to return to; each is sent to every form. More targets are
+    tested with the function that all forms ask."""
     for rule, method in routes(app):
         if method == "POST" and not rule.rule.startswith("/api/"):
             browser = app.test_client()

@@ -181,7 +181,18 @@ def test_the_browsers_zone_is_taken_until_the_person_chose_one(
 
 @pytest.mark.parametrize(
     "target",
-    ["//evil.example", "/\\evil.example", "https://evil.example", "\\\\evil", "/\t/evil.example", "javascript:1"],
+    [
+        *(
+            "//evil.example",
+            "///evil.example",
+            "/\\evil.example",
+            "\\\\evil.example",
+            "/\t/evil.example",
+            " //evil.example",
+        ),
+        *("https:evil.example", "https://evil.example", "javascript:alert(1)", "evil.example"),
+        *("/%09/evil.example\n", "/\x00/evil.example"),
+    ],
 )
 def test_signing_in_leads_nowhere_else(target: str, client: FlaskClient, people: People) -> None:
     client.set_cookie("snoozer_session", people.ann().session)

@@ -66,14 +66,6 @@ def test_nothing_typed_by_a_stranger_becomes_markup(ann: FlaskClient, engine: En
         assert page.count("&lt;script&gt;alert") >= 3
 
 
-def test_another_accounts_snooze_is_in_no_list(ann: FlaskClient, engine: Engine) -> None:
-    a_snooze(engine, user_email="bob@snoozer.example", subject="Private")
-    front = ann.get("/").text
-    assert "Private" not in front
-    assert "1 message" not in front
-    assert ann.get(f"/snoozes/{2**63}").status_code == 404
-
-
 def test_cancelling_brings_the_message_back_and_undo_puts_it_away_again(ann: FlaskClient, engine: Engine) -> None:
     kept = a_kept_message(engine, message_id="<1@x>")
     ann.post(f"/mailbox/{kept}/snooze", data=_preset(ann, kept))
