@@ -36,6 +36,11 @@ def reminder_is_sent(engine: Engine) -> None:
     record(engine, entry.send)
 
 
+def devices(engine: Engine) -> list[Any]:
+    with engine.connect() as connection:
+        return list(connection.execute(text("SELECT * FROM push_devices ORDER BY id")).all())
+
+
 def a_pushed_device(engine: Engine, *, account_id: int, url: str) -> None:
     """A device to which something was pushed."""
     device = subscribe(engine, Subscription(url), account_id=account_id)

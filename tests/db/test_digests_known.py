@@ -68,32 +68,23 @@ def test_a_button_of_a_notification_says_nothing_of_a_mail_that_reminds_of_other
     assert mail.snooze_id == ids[0]
 
 
-def test_a_change_of_the_day_takes_nothing_out_of_a_mail_that_may_have_been_sent(engine: Engine) -> None:
+@pytest.mark.parametrize("deleted", [False, True], ids=["changed", "deleted"])
+def test_a_change_of_the_day_takes_nothing_out_of_a_mail_that_may_have_been_sent(engine: Engine, deleted: bool) -> None:
+    """Nor does a single mail come beside it because the shape of the day was deleted."""
     ids, mail = an_uncertain_digest(engine)
-    # A rest that came meanwhile deferred them once more, and then there is none.
-    change(
-        engine,
-        "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 hour', deferred_until = now() + INTERVAL '1 hour' "
-        "WHERE snooze_keeps('promise')",
-    )
-    choose(engine, replace(quiet(), quiet_from=None, quiet_until=None))
-    assert the_row(engine, ids[0]).deferred_until is None
-    change(engine, HELD_LONG)
-    wake(engine)
-    [copy] = turn(engine)
-    assert copy.send is not None
-    assert copy.send.members == mail.members
-    accept(engine, [copy])
-    wake(engine)
-    assert turn(engine) == []
-    assert outcomes(engine, ids) == ["sent"] * 4
-
-
-def test_no_single_mail_comes_beside_a_digest_because_the_shape_of_the_day_was_deleted(engine: Engine) -> None:
-    ids, mail = an_uncertain_digest(engine)
-    change(engine, "DELETE FROM day_shapes")
-    wake(engine)
-    assert turn(engine) == []
+    if deleted:
+        change(engine, "DELETE FROM day_shapes")
+        wake(engine)
+        assert turn(engine) == []
+    else:
+        # A rest that came meanwhile deferred them once more, and then there is none.
+        change(
+            engine,
+            "UPDATE email_snoozes SET remind_at = now() + INTERVAL '1 hour', "
+            "deferred_until = now() + INTERVAL '1 hour' WHERE snooze_keeps('promise')",
+        )
+        choose(engine, replace(quiet(), quiet_from=None, quiet_until=None))
+        assert the_row(engine, ids[0]).deferred_until is None
     change(engine, HELD_LONG)
     wake(engine)
     [copy] = turn(engine)

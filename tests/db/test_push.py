@@ -1,7 +1,6 @@
 """A push by the protocol of its ledger: marked before it leaves, sent once, and given up where that is better."""
 
 import socket
-from collections.abc import Iterator
 from datetime import timedelta
 from email.utils import format_datetime
 from threading import Event
@@ -14,7 +13,7 @@ from snoozer.db import push
 from snoozer.delivery.push import MAX_DELAY, PushSender
 from snoozer.delivery.send_loop import drain, send
 from snoozer.domain import links
-from tests.db.pushes import comes_back, sooner, the_sender
+from tests.db.pushes import comes_back, devices, sooner, the_sender
 from tests.factories import People, Person, now, the_row
 from tests.push_service import KEYS, Answer, PushService, Subscription, claims_of, ledger, states, subscribe
 
@@ -22,31 +21,8 @@ BOB = "bob@snoozer.example"
 
 
 @pytest.fixture
-def service() -> Iterator[PushService]:
-    with PushService() as service:
-        yield service
-
-
-@pytest.fixture
-def ann(people: People) -> Person:
-    return people.ann()
-
-
-@pytest.fixture
-def phone(engine: Engine, service: PushService, ann: Person) -> Subscription:
-    phone = service.subscription()
-    subscribe(engine, phone, account_id=ann.id)
-    return phone
-
-
-@pytest.fixture
 def sender(engine: Engine) -> PushSender:
     return the_sender(engine)
-
-
-def devices(engine: Engine) -> list[Any]:
-    with engine.connect() as connection:
-        return list(connection.execute(text("SELECT * FROM push_devices ORDER BY id")).all())
 
 
 def test_a_push_is_sent_once_and_only_its_browser_can_read_it(

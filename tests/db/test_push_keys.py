@@ -1,10 +1,8 @@
 """The pair of keys that signs pushes outlives SECRET_KEY, and the loop that sends them outlives errors."""
 
-from collections.abc import Iterator
 from threading import Event, Thread
 from typing import Any
 
-import pytest
 from sqlalchemy import Engine, text
 
 from snoozer import push_devices
@@ -12,32 +10,9 @@ from snoozer.db.push import ClaimedPush
 from snoozer.delivery.push import PushSender
 from snoozer.delivery.send_loop import SendLoop, drain
 from snoozer.runtime.failpoint import FailpointReached
-from tests.db.pushes import comes_back, sooner, the_sender
-from tests.factories import People, Person
+from tests.db.pushes import comes_back, devices, sooner, the_sender
+from tests.factories import Person
 from tests.push_service import KEYS, PushService, Subscription, claims_of, ledger, states, subscribe
-
-
-@pytest.fixture
-def service() -> Iterator[PushService]:
-    with PushService() as service:
-        yield service
-
-
-@pytest.fixture
-def ann(people: People) -> Person:
-    return people.ann()
-
-
-@pytest.fixture
-def phone(engine: Engine, service: PushService, ann: Person) -> Subscription:
-    phone = service.subscription()
-    subscribe(engine, phone, account_id=ann.id)
-    return phone
-
-
-def devices(engine: Engine) -> list[Any]:
-    with engine.connect() as connection:
-        return list(connection.execute(text("SELECT * FROM push_devices ORDER BY id")).all())
 
 
 def test_an_older_key_of_the_ring_still_signs_and_is_replaced(

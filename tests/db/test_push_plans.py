@@ -1,9 +1,7 @@
 """What the statements of pushes read where there are many."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 
-import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import push
@@ -19,12 +17,6 @@ INSERT INTO push_sends (device_id, account_id, snooze_id, scheduled_for, try_at,
 SELECT device.id, device.account_id, number, now(), now() - number * interval '1 ms', now() + interval '4 h'
 FROM push_devices AS device, generate_series(1, 5000) AS number
 """
-
-
-@pytest.fixture
-def service() -> Iterator[PushService]:
-    with PushService() as service:
-        yield service
 
 
 def test_a_claim_reads_few_of_the_thousands_that_are_due(engine: Engine, service: PushService, people: People) -> None:

@@ -22,11 +22,6 @@ BOB = "bob@snoozer.example"
 
 
 @pytest.fixture
-def ann(people: People) -> Person:
-    return people.ann()
-
-
-@pytest.fixture
 def device(engine: Engine, ann: Person) -> int:
     return subscribe(engine, Subscription("https://push.example/phone"), account_id=ann.id)
 

@@ -6,13 +6,8 @@ from sqlalchemy import Engine
 from snoozer import webhooks
 from snoozer.domain.webhook_message import EVENTS
 from snoozer.webhooks import NotAdded
-from tests.factories import People, Person
+from tests.factories import Person
 from tests.webhook_receiver import KEYS, an_endpoint
-
-
-@pytest.fixture
-def ann(people: People) -> Person:
-    return people.ann()
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,9 @@ from snoozer.db import webhooks as ledger
 from snoozer.delivery.send_loop import drain
 from snoozer.delivery.webhook_notice import NoticeSender
 from snoozer.webhooks import Added
-from tests.factories import ANN, HOUR, People, Person, a_snooze, now
+from tests.factories import ANN, HOUR, Person, a_snooze, now
 from tests.mail.scripted_server import ScriptedServer
 from tests.webhook_receiver import Answer, Receiver, an_endpoint, the_endpoint, the_sender
-
-
-@pytest.fixture
-def ann(people: People) -> Person:
-    return people.ann()
 
 
 @pytest.fixture

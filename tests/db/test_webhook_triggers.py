@@ -26,11 +26,6 @@ DAILY = {"rule": "FREQ=DAILY", "start": "2026-01-01T09:00:00"}
 
 
 @pytest.fixture
-def ann(people: People) -> Person:
-    return people.ann()
-
-
-@pytest.fixture
 def hook(engine: Engine, ann: Person) -> int:
     return an_endpoint(engine, account_id=ann.id).id
 

@@ -1,7 +1,6 @@
 """A webhook by the protocol of its ledger: signed, at least once, in order a snooze, and fair between endpoints."""
 
 import base64
-from collections.abc import Iterator
 from datetime import timedelta
 from threading import Event
 
@@ -14,7 +13,7 @@ from snoozer.db import webhooks as ledger
 from snoozer.delivery.send_loop import drain, send
 from snoozer.delivery.webhook import WebhookSender
 from snoozer.webhooks import Added
-from tests.factories import HOUR, People, Person, a_snooze, now
+from tests.factories import HOUR, Person, a_snooze, now
 from tests.webhook_receiver import (
     KEYS,
     Answer,
@@ -29,17 +28,6 @@ from tests.webhook_receiver import (
 )
 
 BOB = "bob@snoozer.example"
-
-
-@pytest.fixture
-def receiver() -> Iterator[Receiver]:
-    with Receiver() as receiver:
-        yield receiver
-
-
-@pytest.fixture
-def ann(people: People) -> Person:
-    return people.ann()
 
 
 @pytest.fixture
