@@ -4,11 +4,15 @@ import ssl
 from collections.abc import Iterator
 
 import pytest
+from sqlalchemy import Engine
 
+from snoozer.settings import Settings
 from tests.conftest import missing
+from tests.factories import People
 from tests.imap import cyrus, dovecot
 from tests.imap.certificates import Authority
 from tests.imap.mailboxes import Mailbox, MailServer
+from tests.imap.watched import Place, watched
 
 BOTH = [
     pytest.param("dovecot", marks=pytest.mark.dovecot),
@@ -54,9 +58,17 @@ def cyrus_server(authority: Authority, trusting_tls: ssl.SSLContext) -> Iterator
 
 @pytest.fixture
 def mail_server(request: pytest.FixtureRequest) -> MailServer:
-    """To be parametrised with BOTH."""
-    server: MailServer = request.getfixturevalue(f"{request.param}_server")
+    """Dovecot, or each server if the test is parametrised with BOTH."""
+    server: MailServer = request.getfixturevalue(f"{getattr(request, 'param', 'dovecot')}_server")
     return server
+
+
+@pytest.fixture
+def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
+    """Ann's mailbox, connected and not watched yet."""
+    user, prefix = mail_server.mailbox().user, "INBOX." if mail_server.name == "cyrus" else ""
+    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
+        yield place
 
 
 @pytest.fixture

@@ -1,30 +1,23 @@
 """What a person chose to get at the time of a snooze: the message back, a reminder, or both."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
 
-from snoozer.settings import Settings
-from tests.factories import People, an_original
+from tests.factories import an_original
 from tests.imap.conftest import BOTH
-from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, a_worker, watched
+from tests.imap.watched import Place, a_worker
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 
 OFFER = "<offer@mail.example>"
 RETURNED = "SELECT resolution FROM reminder_sends WHERE channel = 'mailbox'"
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 
 
 @pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        place.program.deliver(an_original(message_id=OFFER), flags=r"(\Seen \Flagged)")
-        yield place
+def place(place: Place) -> Place:
+    place.program.deliver(an_original(message_id=OFFER), flags=r"(\Seen \Flagged)")
+    return place
 
 
 def choose(place: Place, brings_back: str) -> None:

@@ -9,33 +9,23 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine
 
-from snoozer.settings import Settings
 from snoozer.web import create_app
 from snoozer.web.mailbox.opening import close_connections
 from tests.db.links import DAILY
-from tests.factories import HOUR, People, an_original, now
+from tests.factories import HOUR, an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer
 from tests.imap.proxy import Proxy
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 from tests.web.bulk_forms import fields_of, post, toast
 from tests.web.page_forms import press_undo
 
 both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 dovecot = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
 
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 LATER = {"at": (now() + 50 * HOUR).isoformat()}
 SETTLED = "SELECT 1 FROM messages WHERE place = '{0}' AND wanted = '{0}' AND moving_to IS NULL"
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 @pytest.fixture

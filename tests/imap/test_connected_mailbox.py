@@ -1,16 +1,13 @@
 """A connected mailbox read on pages: lists, one message, attachments, and what its owner does to them."""
 
-from collections.abc import Iterator
 from email.message import EmailMessage
 from functools import partial
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer import mailboxes
 from snoozer.mailbox_reading.connected import SHOWN_BYTES, open_mailbox
 from snoozer.mailbox_reading.mailbox import MailboxError
-from snoozer.settings import Settings
 from tests import corpus
 from tests.factories import People
 from tests.imap.conftest import BOTH
@@ -18,19 +15,11 @@ from tests.imap.mailboxes import MailServer, a_message
 from tests.imap.proxy import Proxy
 from tests.imap.reading import FULL, a_pool, opened, reading, subjects
 from tests.imap.strange_structures import NESTED, WITH_FILE
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 WITHOUT_THREADS = {"THREAD=REFS", "THREAD=REFERENCES"}
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 def test_pages_of_a_folder_are_two_round_trips_each_and_miss_nothing_that_stays(place: Place) -> None:

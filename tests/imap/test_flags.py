@@ -2,18 +2,15 @@
 
 import os
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer import mailboxes
 from snoozer.db.mailboxes import Choices
-from snoozer.settings import Settings
-from tests.factories import People, an_original
+from tests.factories import an_original
 from tests.imap.conftest import BOTH
-from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 on_one = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
@@ -22,14 +19,6 @@ STEPS = ["noticed", "intended", "imap_moved", "arrived"][: 4 if os.environ.get("
 STAR, KEYWORD = r"\Flagged", "$Snooze"
 NOTED = "SELECT 1 FROM mailboxes WHERE flagged_noted_at IS NOT NULL"
 LOOKED = "SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 def deliver(place: Place, name: str, *, flags: str = "", message_id: str | None = "") -> None:

@@ -2,7 +2,6 @@
 
 import logging
 import time
-from collections.abc import Iterator
 from contextlib import ExitStack
 from datetime import timedelta
 
@@ -17,9 +16,8 @@ from snoozer.mailbox_sync.session import NoticeSender, Session
 from snoozer.runtime.process_identity import process_name
 from snoozer.settings import Settings
 from tests.factories import People, a_mailbox, an_original
-from tests.imap.mailboxes import MailServer
 from tests.imap.scripted_server import EOF, WITH_FOLDERS, ScriptedImap
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 LISTED = "".join(f'* LIST () "/" "{name}"\r\n' for name in ("INBOX", "Snooze", "Snoozed", "Snooze/Tomorrow"))
 STATUSES = "".join(
@@ -85,13 +83,6 @@ def test_a_server_that_reports_changes_without_end_leaves_most_of_the_time_to_ot
     assert not wait.listens
     assert not wait.at_once
     assert wait.seconds > 5 * used
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        yield place
 
 
 @pytest.mark.dovecot

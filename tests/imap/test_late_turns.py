@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer import imap
 from snoozer.db import mailbox_leases
@@ -15,23 +14,15 @@ from snoozer.imap import Login, Server
 from snoozer.imap.folders import OurFolders
 from snoozer.mailbox_sync.session import NoticeSender, Session
 from snoozer.mailbox_sync.sync import Outcome, Sync
-from snoozer.settings import Settings
-from tests.factories import People, a_snooze, an_original, now, the_send
+from tests.factories import a_snooze, an_original, now, the_send
 from tests.imap.dovecot import PASSWORD
 from tests.imap.mailboxes import MailServer, a_message, connect
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 pytestmark = pytest.mark.dovecot
 
 MINUTE = timedelta(minutes=1)
 MOST_TURNS = 10
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        yield place
 
 
 @pytest.fixture

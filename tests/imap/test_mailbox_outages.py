@@ -3,19 +3,16 @@ called asleep when it is overdue."""
 
 import json
 import os
-from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer import mailboxes
-from snoozer.settings import Settings
-from tests.factories import People, an_original
+from tests.factories import an_original
 from tests.forked import run_forked
 from tests.imap.dovecot import PASSWORD
 from tests.imap.mailboxes import MailServer
 from tests.imap.proxy import Proxy
-from tests.imap.watched import ROOT, Place, watched
+from tests.imap.watched import ROOT, Place
 
 pytestmark = pytest.mark.dovecot
 
@@ -23,11 +20,9 @@ RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
 
 
 @pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        place.program.deliver(an_original(message_id="<a@mail.example>"))
-        yield place
+def place(place: Place) -> Place:
+    place.program.deliver(an_original(message_id="<a@mail.example>"))
+    return place
 
 
 def put_to_sleep(place: Place) -> None:

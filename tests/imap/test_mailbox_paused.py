@@ -1,20 +1,16 @@
 """A password that its server refuses pauses the mailbox: every page and one mail say so, and the new one brings back
 what was due meanwhile."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine
 
 from snoozer import mailboxes
-from snoozer.settings import Settings
 from snoozer.web import create_app
-from tests.factories import People, an_original
+from tests.factories import an_original
 from tests.imap.dovecot import PASSWORD
-from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, a_worker, watched
+from tests.imap.watched import Place, a_worker
 
 pytestmark = pytest.mark.dovecot
 
@@ -23,11 +19,9 @@ BACK = "SELECT 1 FROM messages WHERE returns_at IS NULL AND place = 'home'"
 
 
 @pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        place.program.deliver(an_original(message_id="<a@mail.example>"))
-        yield place
+def place(place: Place) -> Place:
+    place.program.deliver(an_original(message_id="<a@mail.example>"))
+    return place
 
 
 def browser(place: Place) -> FlaskClient:

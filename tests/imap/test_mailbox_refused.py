@@ -28,13 +28,6 @@ ASKED = "SELECT 1 FROM email_snoozes WHERE message_id LIKE '%@password.snoozer.i
 STORM = bool(os.environ.get("SNOOZER_STORM"))
 
 
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        yield place
-
-
 def put_to_sleep(place: Place, message_id: str = "<a@mail.example>") -> None:
     place.program.deliver(an_original(message_id=message_id))
     place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))

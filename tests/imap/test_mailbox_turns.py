@@ -4,27 +4,18 @@ is another's or closed in the middle."""
 import contextlib
 import socket
 import threading
-from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import text
 
 from snoozer import accounts, mailboxes
 from snoozer.mailbox_sync.host_limits import FIRST_SIGN_INS
-from snoozer.settings import Settings
 from tests.factories import People, an_original
 from tests.imap.mailboxes import MailServer
 from tests.imap.proxy import Proxy
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 pytestmark = pytest.mark.dovecot
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        yield place
 
 
 class Gate:

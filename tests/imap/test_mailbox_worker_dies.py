@@ -4,17 +4,13 @@ it is in the inbox once, and a second reminder goes out only where the ledger sa
 import os
 import signal
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer.runtime.failpoint import STEPS
-from snoozer.settings import Settings
-from tests.factories import People, an_original, the_events, the_row, the_send
-from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, watched
+from tests.factories import an_original, the_events, the_row, the_send
+from tests.imap.watched import Place
 from tests.process.conftest import Field, Sink, sink
 
 __all__ = ["sink"]
@@ -28,13 +24,6 @@ RESEND = {"SNOOZER_UNCERTAIN_POLICY": "resend"}
 # Between the last byte and its receipt, only the mail server knows.
 UNCERTAIN = {"dot", "replied"}
 RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        yield place
 
 
 def test_a_worker_killed_at_each_step_sends_nothing_twice_unmarked_and_the_message_is_back_once(

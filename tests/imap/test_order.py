@@ -7,28 +7,19 @@ from html import unescape
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine
 
 from snoozer.mailbox_reading.connected import ConnectedMailbox
-from snoozer.settings import Settings
 from snoozer.web import create_app
 from snoozer.web.mailbox.opening import close_connections
-from tests.factories import People, an_original
+from tests.factories import an_original
 from tests.imap.mailboxes import MailServer
 from tests.imap.reading import reading, subjects
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 pytestmark = pytest.mark.dovecot
 
 SNOOZED = "SELECT 1 FROM messages WHERE place = 'snoozed' AND moving_to IS NULL"
 BACK = "SELECT 1 FROM messages WHERE place = 'home' AND returns_at IS NULL"
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        yield place
 
 
 @pytest.fixture

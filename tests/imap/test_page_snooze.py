@@ -4,30 +4,18 @@ from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer import snoozing
 from snoozer.mailbox_reading.connected import ConnectedMailbox
 from snoozer.mailbox_reading.entering import SnoozeTarget, enter, snooze_target
 from snoozer.mailbox_reading.mailbox import MailboxError, Row
-from snoozer.settings import Settings
 from tests.acting import cancel, snooze
-from tests.factories import People, an_original, now
+from tests.factories import an_original, now
 from tests.imap.conftest import BOTH
-from tests.imap.mailboxes import MailServer
 from tests.imap.reading import reading
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
-
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 @pytest.fixture

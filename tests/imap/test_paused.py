@@ -1,19 +1,16 @@
 """A message of a paused snooze that another program takes out of the folder of what is snoozed, or deletes: it is its
 owner's, the snooze stays paused and says so, and what comes once it is resumed is its reminder."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from sqlalchemy import Engine
 
-from snoozer.settings import Settings
 from snoozer.snoozes.acts import Pause, Resume
 from snoozer.web import create_app
 from tests.acting import done
-from tests.factories import People, an_original
-from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, a_worker, watched
+from tests.factories import an_original
+from tests.imap.watched import Place, a_worker
 
 pytestmark = pytest.mark.dovecot
 
@@ -22,11 +19,9 @@ FORGOTTEN = "SELECT 1 WHERE NOT EXISTS (SELECT 1 FROM messages)"
 
 
 @pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        place.program.deliver(an_original(message_id=MESSAGE))
-        yield place
+def place(place: Place) -> Place:
+    place.program.deliver(an_original(message_id=MESSAGE))
+    return place
 
 
 def asleep_and_paused(place: Place) -> int:

@@ -18,7 +18,7 @@ from snoozer.settings import Settings
 from tests.factories import People
 from tests.imap import dovecot, server_process
 from tests.imap.dovecot import PASSWORD
-from tests.imap.mailboxes import MailServer, a_message
+from tests.imap.mailboxes import a_message
 from tests.imap.proxy import Proxy
 from tests.imap.reading import FULL, a_pool, logins_of, opened, reading, subjects
 from tests.imap.watched import Place, watched
@@ -26,13 +26,6 @@ from tests.imap.watched import Place, watched
 pytestmark = pytest.mark.dovecot
 
 MANY = 100_000 if FULL else 2_000
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, dovecot_server: MailServer) -> Iterator[Place]:
-    user = dovecot_server.mailbox().user
-    with watched(engine, settings, people.ann(), port=dovecot_server.port, username=user) as place:
-        yield place
 
 
 @pytest.fixture

@@ -1,18 +1,15 @@
 """A reply that comes into the inbox of a connected mailbox ends a snooze that waits for one, or brings it back."""
 
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer.db.queue import ReminderTime
-from snoozer.settings import Settings
 from tests.acting import reschedule
-from tests.factories import People, an_original, now
+from tests.factories import an_original, now
 from tests.imap.conftest import BOTH
-from tests.imap.mailboxes import MailServer, a_message
-from tests.imap.watched import Place, watched
+from tests.imap.mailboxes import a_message
+from tests.imap.watched import Place
 from tests.mail.answers import MACHINES, PEOPLE, an_answer
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
@@ -20,14 +17,6 @@ on_dovecot = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
 
 SYNCED = "SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"
 ASKED = "<question@mail.example>"
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 def snooze_until_reply(place: Place, *, folder: str = "3d if no reply") -> None:

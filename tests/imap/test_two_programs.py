@@ -4,23 +4,19 @@ its message is."""
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine
 
-from snoozer.settings import Settings
-from tests.factories import People, an_original
+from tests.factories import an_original
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer
-from tests.imap.watched import MailProgram, Place, watched
+from tests.imap.watched import MailProgram, Place
 
 pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 
 SEEDS = range(10 if os.environ.get("SNOOZER_STORM") else 1)
 NUMBER = 24
 STEPS = 30
-PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 ENTRIES = "SELECT folder, uid FROM messages WHERE place = 'snoozed' AND moving_to IS NULL AND returns_at > now()"
 UNSETTLED = (
     "SELECT 1 FROM messages WHERE moving_to IS NOT NULL OR place = 'missing' OR returns_at <= now() "
@@ -31,13 +27,6 @@ UNTRUE = (
     "SELECT 1 FROM email_snoozes AS snooze LEFT JOIN messages AS message USING (user_email, message_id) "
     "WHERE snooze.remind_at > now() AND snooze.inactive = COALESCE(message.place = 'snoozed', FALSE)"
 )
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 def folders(place: Place) -> tuple[str, ...]:

@@ -3,23 +3,18 @@ flags are what FETCH gave before, but for \\Seen."""
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
-from sqlalchemy import Engine
 
-from snoozer.settings import Settings
 from tests import corpus
-from tests.factories import People
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 
 FLAGS = ("", r"\Seen", r"\Flagged", r"\Answered \Seen", r"$Label1 \Draft", r"\Answered \Flagged important \Seen")
 LINE_ENDS = re.compile(rb"\r\n|\r|\n")
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 
 # What a server does not store at all, also with line ends of CRLF, and why.
 INVALID_HEADER = "Message contains invalid header"  # A line of the header that is no field.
@@ -44,13 +39,6 @@ REFUSED_OF_GENERATED: dict[str, dict[str, str]] = {
         "message_no_colon": INVALID_HEADER,
     },
 }
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 def fill(place: Place, messages: dict[str, bytes]) -> dict[str, str]:

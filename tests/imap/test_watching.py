@@ -2,32 +2,20 @@
 
 import os
 import signal
-from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Engine
 
 from snoozer import mailboxes, snoozing
-from snoozer.settings import Settings
 from tests.acting import cancel, reschedule, undo
-from tests.factories import People, an_original, now
+from tests.factories import an_original, now
 from tests.imap.conftest import BOTH
-from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, watched
+from tests.imap.watched import Place
 
 pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 
 MANY = 500 if os.environ.get("SNOOZER_STORM") else 100
 SYNCED = "SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"
-_PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, _PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 def a_message(place: Place, name: str, **parts: str) -> str:

@@ -1,27 +1,14 @@
 """What a server cannot do changes nothing for a person: a message is snoozed and comes back, in exactly one copy."""
 
-from collections.abc import Iterator
-
 import pytest
-from sqlalchemy import Engine
 
-from snoozer.settings import Settings
-from tests.factories import People, an_original
-from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place, watched
+from tests.factories import an_original
+from tests.imap.watched import Place
 
 CAPABILITIES = ("UIDPLUS", "MOVE", "IDLE", "CONDSTORE", "SPECIAL-USE", "LITERAL+", "LIST-STATUS")
-PREFIXES = {"dovecot": "", "cyrus": "INBOX."}
 NUMBER = 3
 RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
 SENT = "SELECT DISTINCT snooze_id FROM reminder_sends WHERE channel = 'mailbox' AND state = 'sent'"
-
-
-@pytest.fixture
-def place(engine: Engine, settings: Settings, people: People, mail_server: MailServer) -> Iterator[Place]:
-    user, prefix = mail_server.mailbox().user, PREFIXES[mail_server.name]
-    with watched(engine, settings, people.ann(), port=mail_server.port, username=user, prefix=prefix) as place:
-        yield place
 
 
 def masks(server: str, *lacking: tuple[str, ...]) -> list[object]:
