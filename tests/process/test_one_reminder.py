@@ -77,30 +77,11 @@ def test_the_reminder_threads_and_the_kept_message_comes_back_unread_on_top(plac
     assert top == (first, True, True)
 
 
-def test_an_invalid_address_becomes_a_case_and_stops_no_worker(place: Field) -> None:
-    broken = a_snooze(place.engine, user_email="not an address\r\nBcc: eve@evil.example")
-    fine = a_snooze(place.engine)
-    assert place.run("worker", "--drain").returncode == 0
-    assert (the_row(place.engine, broken).outcome, the_row(place.engine, fine).outcome) == ("retired", "sent")
-    assert len(place.sink.accepted()) == 1
-
-
-def test_a_row_that_the_ledger_cannot_take_becomes_a_case_and_stops_no_worker(place: Field) -> None:
+def test_rows_that_cannot_be_delivered_become_cases_and_stop_no_worker(place: Field) -> None:
+    """An address that is none, a row that the ledger cannot take, and recurrences that Python cannot read."""
+    address = a_snooze(place.engine, user_email="not an address\r\nBcc: eve@evil.example")
     long = a_long_snooze(place.engine)
-    fine = [a_snooze(place.engine) for _ in range(20)]
-    ended = place.run("worker", "--drain")
-    assert ended.returncode == 0, ended.stderr
-    row = the_row(place.engine, long)
-    assert row.outcome == "retired"
-    assert "Correct the row and reactivate it" in row.last_error
-    assert the_events(place.engine, long) == ["retired"]
-    assert row.message_id[:9] not in ended.stdout + ended.stderr
-    assert {the_row(place.engine, id).outcome for id in fine} == {"sent"}
-    assert len(place.sink.accepted()) == 20
-
-
-def test_a_recurrence_that_python_cannot_read_stops_no_worker(place: Field) -> None:
-    deep, digits, fine = (a_snooze(place.engine) for _ in range(3))
+    deep, digits, *fine = (a_snooze(place.engine) for _ in range(20))
     with place.engine.begin() as connection:
         for id, plain in ((deep, "[" * 3000 + "]" * 3000), (digits, '{"interval": 1e5000}')):
             connection.execute(
@@ -109,4 +90,10 @@ def test_a_recurrence_that_python_cannot_read_stops_no_worker(place: Field) -> N
             )
     ended = place.run("worker", "--drain")
     assert ended.returncode == 0, ended.stderr
-    assert {the_row(place.engine, id).outcome for id in (deep, digits, fine)} == {"sent"}
+    row = the_row(place.engine, long)
+    assert (row.outcome, the_row(place.engine, address).outcome) == ("retired", "retired")
+    assert "Correct the row and reactivate it" in row.last_error
+    assert the_events(place.engine, long) == ["retired"]
+    assert row.message_id[:9] not in ended.stdout + ended.stderr
+    assert {the_row(place.engine, id).outcome for id in (deep, digits, *fine)} == {"sent"}
+    assert len(place.sink.accepted()) == 20

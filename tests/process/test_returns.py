@@ -112,19 +112,6 @@ def a_story(place: Field, app: Flask, people: People, server: ScriptedServer, **
             process.communicate(timeout=TIMEOUT)
 
 
-def test_a_message_is_back_whose_reminder_is_refused_for_good(place: Field, app: Flask, people: People) -> None:
-    with ScriptedServer(rcpt="550 5.1.1 No such user") as server, a_story(place, app, people, server) as story:
-        wait(lambda: story.row.outcome == "retired")
-        wait(story.is_back)
-        assert "Its reminder could not be delivered" in story.mailbox
-        assert "The message itself is back in your inbox" in story.page
-        assert "Stuck" in story.browser.get("/").text
-        assert (story.api["state"], story.api["sent_at"]) == ("retired", None)
-        doctor = story.doctor()
-        assert (doctor["cases"], doctor["invariant messages return"]) == ("advice", "right")
-        assert on_time(place.engine, story)
-
-
 def test_a_message_is_back_whose_recipient_is_refused_for_two_days(place: Field, app: Flask, people: People) -> None:
     with ScriptedServer(rcpt="452 4.2.2 The mailbox is full") as server, a_story(place, app, people, server) as story:
         wait(story.is_back)

@@ -15,7 +15,7 @@ from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.process.conftest import TIMEOUT, Field, wait
 
 # `make storm` runs all of them.
-KILLS = 10 if os.environ.get("SNOOZER_STORM") == "1" else 3
+KILLS = 10 if os.environ.get("SNOOZER_STORM") == "1" else 1
 TRIES = 10
 DECLARED_DEAD = 1
 NO_DUPLICATE = {"claimed", "reserved", "body", "marked", "recorded", "finalized"}
