@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import mailbox_store
 from tests.db.bulk import Work, cancelled, later, perform, rescheduled, undo, woken
-from tests.db.days import MINUTE, deferral, resting, turn
+from tests.db.days import MINUTE, resting, turn
 from tests.db.links import DAILY
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now, the_row
 from tests.statements import statements
@@ -41,14 +41,6 @@ def test_five_hundred_are_one_transaction_of_a_few_statements(
         undone = undo(engine, id, account=account)
     assert undone is not None
     assert len(executed) <= 20
-
-
-def test_a_series_that_is_woken_within_a_rest_comes_now(engine: Engine, account: int) -> None:
-    resting(engine)
-    id = a_snooze(engine, remind_at=now() + timedelta(hours=5), recurrence=DAILY, zone="UTC")
-    perform(engine, woken([id]), account=account)
-    assert deferral(engine, id, the_row(engine, id).remind_at) is None
-    assert deferral(engine, id, now()) == "quiet"
 
 
 def test_what_a_rest_defers_is_woken_and_put_back_as_it_was(engine: Engine, account: int) -> None:

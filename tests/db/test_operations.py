@@ -154,14 +154,6 @@ def test_only_the_newest_of_two_cases_of_a_message_returns(engine: Engine, chunk
     }
 
 
-def test_what_became_a_case_again_after_the_preview_is_left(engine: Engine) -> None:
-    [id] = cases(engine, 1)
-    operation = an_operation(engine, act="dismiss", ids=[id], until=(now() - 2 * HOUR).isoformat())
-    chunks.work(engine)
-    assert results(engine, operation)[id] == ("unchanged", "it became a case after the preview")
-    assert the_row(engine, id).outcome == "retired"
-
-
 def test_old_operations_are_forgotten(engine: Engine) -> None:
 
     ids = [an_operation(engine, act="dismiss", ids=range(1, 6)) for _ in range(2)]

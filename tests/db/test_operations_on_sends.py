@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import ledger, workers
+from snoozer.db import ledger
 from snoozer.operations import chunks
 from tests.db.operations import OPERATOR, an_operation, results, the_operation
 from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
 from tests.factories import HOUR, a_snooze, asked_for, now, the_events, the_row, the_send
 from tests.next_try import SECOND, set_next_try
 from tests.web.cases import an_uncertain_case
-
-REPEATS = {"unit": "day", "interval": 1, "at": "09:00", "start": "2026-01-01"}
 
 
 def operate(engine: Engine, act: str, *ids: int, **parameters: Any) -> dict[int, tuple[str | None, str | None]]:
@@ -158,15 +156,6 @@ def test_a_claim_is_taken_back_from_a_worker_that_is_not_alive(engine: Engine) -
     assert not mark(engine, send), "a claim that was taken back authorised a dot"
     assert operate(engine, "release", held.id) == {held.id: ("unchanged", "no worker holds it any more")}
     assert [again.id for again in claim(engine)] == [held.id]
-
-
-def test_a_claim_of_the_living_is_taken_back_only_where_it_is_wanted(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    with engine.begin() as connection:
-        workers.register(connection, id="w")
-    assert operate(engine, "release", held.id) == {held.id: ("unchanged", "its worker w is alive")}
-    assert operate(engine, "release", held.id, of_the_living=True) == {held.id: ("done", None)}
-    assert not mark(engine, send)
 
 
 @pytest.mark.parametrize("chunk_size", [1, 2])

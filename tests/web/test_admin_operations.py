@@ -138,26 +138,6 @@ def test_only_cases_of_the_chosen_reason_are_touched(
     assert the_row(engine, other).outcome == "retired"
 
 
-def test_two_operators_at_once_decide_each_case_once(
-    operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
-) -> None:
-    ids = [a_case() for _ in range(20)]
-    session = operator.get_cookie("snoozer_session")
-    assert session
-
-    def decide(decision: str) -> int:
-        browser = operator.application.test_client()
-        browser.set_cookie("snoozer_session", session.value)
-        form = {"act": decision, "all": "1", "as_of": UNTIL, "why": "mended"}
-        return browser.post("/admin/operations", data=form).status_code
-
-    with ThreadPoolExecutor(2) as threads:
-        assert list(threads.map(decide, ["reactivate", "dismiss"])) == [303, 303]
-        while not all(the_operation(engine, id).finished_at for id in (1, 2)):
-            list(threads.map(chunks.work, [engine, engine]))
-    assert all(len(the_events(engine, id)) == 1 for id in ids)
-
-
 def test_a_message_that_is_snoozed_again_at_that_moment_does_not_stop_the_rest_of_the_batch(
     operator: FlaskClient, engine: Engine, a_case: Callable[..., int]
 ) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
 from tests.factories import HOUR, People, Person, a_snooze, asked_for, now, the_events, the_row
@@ -92,16 +92,3 @@ def test_each_act_takes_its_fields_only_and_finds_its_owners_snoozes_only(
     assert act(client, people.ann(email="eve@snoozer.example"), id, name).status_code == 404
     assert the_events(engine, id) == []
     assert the_row(engine, id).outcome is None
-
-
-def test_back_now_is_counted_as_a_snooze_and_done_once_by_its_key(
-    client: FlaskClient, ann: Person, engine: Engine
-) -> None:
-    id = a_snooze(engine, remind_at=now() + HOUR)
-    headers = {**ann.bearer, "Idempotency-Key": "k"}
-    answers = [client.post(f"/api/v1/snoozes/{id}/wake", headers=headers) for _ in range(2)]
-    assert answers[0].data == answers[1].data
-    assert the_events(engine, id) == ["back"]
-    with engine.connect() as connection:
-        spent = text("SELECT max(amount) FROM quota_usage WHERE quota = 'snoozes_per_minute'")
-        assert connection.execute(spent).scalar_one() == 1

@@ -123,15 +123,6 @@ def test_the_original_comes_back_byte_for_byte_and_no_browser_opens_it(ann: Flas
     assert "sandbox" in answer.headers["Content-Security-Policy"]
 
 
-def test_done_can_be_undone(ann: FlaskClient, engine: Engine) -> None:
-    id = a_kept_message(engine)
-    done = ann.post(f"/mailbox/{id}/done", follow_redirects=True)
-    assert folder_of(engine, id)[0] == "done"
-    assert ann.get("/mailbox?folder=done").text.count("data-row") == 1
-    press_undo(ann, done.text)
-    assert folder_of(engine, id)[0] == "inbox"
-
-
 def test_an_act_and_its_undo_lead_back_to_the_folder_the_search_and_the_page(ann: FlaskClient, engine: Engine) -> None:
     ids = [a_kept_message(engine, subject=f"Letter {number}") for number in range(60)]
     older = re.search(r'href="(/mailbox\?q=Letter&amp;after=[^"]+)" rel="next"', ann.get("/mailbox?q=Letter").text)
