@@ -105,6 +105,19 @@ def test_every_page_has_its_security_headers_and_nothing_inline(
             assert not re.search(r'(?:src|href|action)="(?:https?:)?//', page), path
 
 
+def test_no_two_pages_have_the_same_name(app: Flask, people: People, engine: Engine, settings: Settings) -> None:
+    browser = app.test_client()
+    browser.set_cookie("snoozer_session", people.operator().session)
+    reminders = [a_link(engine, settings, a_sent_reminder(engine, subject=subject)) for subject in ("One", "Two")]
+    folders = ["/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done"]
+    operators = ["/admin", "/admin/cases", f"/admin/cases?reason={'0' * 32}"]
+    others = ["/", "/add", "/settings", "/sink", "/settings/mailboxes"]
+    pages = [browser.get(path).text for path in [*folders, *operators, *others, *reminders]]
+    names = [page.partition("<title>")[2].partition("</title>")[0] for page in pages]
+    assert all(names)
+    assert len(set(names)) == len(names), names
+
+
 def test_no_post_is_accepted_without_its_csrf_token(
     engine: Engine, settings: Settings, people: People, placeholders: dict[str, str]
 ) -> None:

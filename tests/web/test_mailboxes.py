@@ -227,21 +227,6 @@ def test_every_page_says_that_a_mailbox_is_out_of_reach_until_it_is_over(ann: Fl
     assert "Enter the password again" in ann.get("/").text
 
 
-def test_another_persons_mailbox_is_not_shown_and_not_touched(ann: FlaskClient, engine: Engine, people: People) -> None:
-    bob = people.ann("bob@snoozer.example")
-    id = a_mailbox(
-        engine, account_id=bob.id, address="bob@mail.example", state="paused", problem="login", problem_since=now()
-    )
-    assert "bob@mail.example" not in ann.get("/settings/mailboxes").text + ann.get("/").text
-    path = f"/settings/mailboxes/{id}"
-    assert ann.get(path).status_code == 404
-    assert ann.post(f"{path}/choices", data=CHOICES).status_code == 404
-    assert ann.post(f"{path}/password", data={"password": PASSWORD}).status_code == 404
-    assert ann.post(f"{path}/disconnect").status_code == 404
-    with engine.connect() as connection:
-        assert connection.execute(text("SELECT state FROM mailboxes")).scalar_one() == "paused"
-
-
 def test_disconnecting_leaves_the_rest_to_the_process_that_watches(ann: FlaskClient, engine: Engine) -> None:
     id = a_mailbox(engine)
     assert ann.post(f"/settings/mailboxes/{id}/disconnect").location == "/settings/mailboxes"

@@ -10,7 +10,7 @@ from snoozer.domain import links
 from snoozer.domain.links import Link
 from snoozer.settings import Settings
 from tests.db.pushes import comes_back
-from tests.factories import HOUR, People, a_kept_message, a_snooze, now, the_events, the_row
+from tests.factories import HOUR, People, a_snooze, now, the_events, the_row
 from tests.web.reminders import a_sent_reminder
 
 
@@ -110,9 +110,3 @@ def test_a_click_on_a_device_that_is_signed_out_asks_to_sign_in_and_leads_there(
 ) -> None:
     id = comes_back(engine)
     assert client.get(f"/push/open/{id}").headers["Location"] == f"/sign-in?next=/push/open/{id}"
-
-
-def test_the_message_of_another_person_is_not_opened(ann: FlaskClient, engine: Engine) -> None:
-    a_kept_message(engine, user_email="bob@snoozer.example", message_id="<bob@mail.example>")
-    id = a_snooze(engine, user_email="bob@snoozer.example", message_id="<bob@mail.example>")
-    assert ann.get(f"/push/open/{id}").status_code == 404

@@ -157,7 +157,7 @@ def place(engine: Engine, people: People, settings: Settings) -> Place:
     an_endpoint(engine, account_id=1, url="https://hooks.example/1", keys=settings.keys)
     a_snooze(engine, remind_at=now() + HOUR, subject="secret of Ann")
     a_kept_message(engine, subject="secret of Ann")
-    a_mailbox(engine)
+    a_mailbox(engine, address="secret of Ann")
     subscribe(engine, Subscription("https://push.example/1"), account_id=1, keys=settings.keys)
     token = a_link(engine, settings, a_sent_reminder(engine)).removeprefix("/r/")
     a_snooze(engine, inactive=True, outcome="retired", finished_at=now(), last_error="550 secret of the case")
