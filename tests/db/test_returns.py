@@ -87,18 +87,11 @@ def test_a_message_is_back_at_its_time_before_its_reminder_is_sent(engine: Engin
     assert returns(engine, id) == [row.remind_at]
 
 
-def test_a_message_is_back_although_its_reminder_was_refused_for_good(engine: Engine) -> None:
+@pytest.mark.parametrize("refused", [False, True], ids=["sent before", "refused for good"])
+def test_a_message_is_back_whatever_became_of_its_reminder(engine: Engine, refused: bool) -> None:
     kept, id = away(engine)
     [held] = claim(engine)
-    assert release(engine, held, permanent=True) == "retired"
-    assert return_due(engine) == [id]
-    assert is_back(engine, kept)
-
-
-def test_a_message_whose_reminder_was_quicker_is_back_all_the_same(engine: Engine) -> None:
-    kept, id = away(engine)
-    [held] = claim(engine)
-    assert finalize(engine, held)
+    assert release(engine, held, permanent=True) == "retired" if refused else finalize(engine, held)
     assert return_due(engine) == [id]
     assert is_back(engine, kept)
 

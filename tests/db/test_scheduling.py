@@ -7,6 +7,7 @@ from datetime import timedelta
 from threading import Thread
 from typing import Any
 
+import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
 
@@ -69,20 +70,14 @@ def test_a_heavy_user_is_one_in_small_batches_too(engine: Engine) -> None:
     assert sum(user.startswith("single-") for user in served) == 3
 
 
-def test_several_heavy_users_delay_no_other(engine: Engine) -> None:
+@pytest.mark.parametrize("mixed", [False, True], ids=["one after the other", "sharing each claim"])
+def test_several_heavy_users_delay_no_other(engine: Engine, mixed: bool) -> None:
     for number in range(7):
         many(engine, count=500, user=f"heavy-{number}@snoozer.example", since="2 hours")
-    many(engine, count=20, user="single-%s@snoozer.example")
-    served = [held.user_email for held in cycle(engine, a_scheduler())]
-    assert sum(user.startswith("single-") for user in served) == 20
-
-
-def test_heavy_users_that_share_each_claim_delay_no_other(engine: Engine) -> None:
-    for number in range(7):
-        many(engine, count=500, user=f"heavy-{number}@snoozer.example")
-    with engine.begin() as connection:
-        mixed = "now() - INTERVAL '2 hours' + (id % 500) * INTERVAL '1 second'"
-        connection.execute(text(f"UPDATE email_snoozes SET remind_at = {mixed}"))  # noqa: S608
+    if mixed:
+        with engine.begin() as connection:
+            at = "now() - INTERVAL '2 hours' + (id % 500) * INTERVAL '1 second'"
+            connection.execute(text(f"UPDATE email_snoozes SET remind_at = {at}"))  # noqa: S608
     many(engine, count=20, user="single-%s@snoozer.example")
     served = [held.user_email for held in cycle(engine, a_scheduler())]
     assert sum(user.startswith("single-") for user in served) == 20
@@ -311,24 +306,14 @@ def test_an_unknown_schema_version_is_left_to_a_newer_worker(engine: Engine) -> 
     assert (row.attempts, row.inactive, row.last_error) == (0, False, None)
 
 
-def test_rows_of_other_buckets_are_claimed_only_once_they_are_overdue(engine: Engine) -> None:
+def test_rows_of_other_buckets_are_claimed_only_once_they_are_overdue_and_its_own_at_once(engine: Engine) -> None:
     fresh, old = a_snooze(engine, remind_at=now()), a_snooze(engine, remind_at=now() - HOUR)
-    elsewhere = f"{{{(the_row(engine, fresh).bucket + 1) % 1024}}}"
+    bucket = the_row(engine, fresh).bucket
+    asked: dict[str, Any] = {"worker": "w", "batch_size": 9, "lease": LEASE, "steal_after": timedelta(minutes=1)}
     with engine.begin() as connection:
-        mine = queue.claim(
-            connection, worker="w", batch_size=9, lease=LEASE, buckets=elsewhere, steal_after=timedelta(minutes=1)
-        )
-    assert [held.id for held in mine] == [old]
-
-
-def test_a_row_of_the_own_buckets_is_claimed_at_once(engine: Engine) -> None:
-    fresh = a_snooze(engine, remind_at=now())
-    own = f"{{{the_row(engine, fresh).bucket}}}"
-    with engine.begin() as connection:
-        mine = queue.claim(
-            connection, worker="w", batch_size=9, lease=LEASE, buckets=own, steal_after=timedelta(minutes=1)
-        )
-    assert [held.id for held in mine] == [fresh]
+        others = queue.claim(connection, buckets=f"{{{(bucket + 1) % 1024}}}", **asked)
+        own = queue.claim(connection, buckets=f"{{{bucket}}}", **asked)
+    assert [[held.id for held in claims] for claims in (others, own)] == [[old], [fresh]]
 
 
 def test_a_row_inserted_behind_the_cursor_is_found_by_the_next_sweep(engine: Engine) -> None:

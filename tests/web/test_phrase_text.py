@@ -47,28 +47,21 @@ def alternative_form(page: str) -> dict[str, str]:
     return {name: unescape(value) for name, value in re.findall(r'name="([^"]+)" value="([^"]*)"', form.group(1))}
 
 
-def test_the_alternative_is_one_click_away_and_keeps_the_wall_time(ann: FlaskClient, engine: Engine) -> None:
-    id = put_away(ann, engine, "3/4/2031")
+@pytest.mark.parametrize(("phrase", "kind"), [("3/4/2031", "wall"), ("in a few hours", "elapsed")])
+def test_the_alternative_is_one_click_away_and_is_the_time_that_was_shown(
+    ann: FlaskClient, engine: Engine, phrase: str, kind: str
+) -> None:
+    id = put_away(ann, engine, phrase)
     page = ann.get(f"/snoozes/{id}").text
     assert "It could also mean" in page
     fields = alternative_form(page)
     assert ann.post(f"/snoozes/{id}/time", data=fields).status_code == 303
     row = the_row(engine, id)
     assert row.remind_at == datetime.fromisoformat(fields["at"])
-    assert (row.time_kind, row.zone) == ("wall", "Europe/Berlin")
+    assert (row.time_kind, row.zone) == (kind, "Europe/Berlin")
     after = ann.get(f"/snoozes/{id}").text
     assert "It could also mean" not in after
-    assert "“3/4/2031”" in after
-
-
-def test_the_alternative_of_a_rough_duration_is_the_instant_that_was_shown(ann: FlaskClient, engine: Engine) -> None:
-    id = put_away(ann, engine, "in a few hours")
-    fields = alternative_form(ann.get(f"/snoozes/{id}").text)
-    assert ann.post(f"/snoozes/{id}/time", data=fields).status_code == 303
-    row = the_row(engine, id)
-    assert row.remind_at == datetime.fromisoformat(fields["at"])
-    assert (row.time_kind, row.zone) == ("elapsed", "Europe/Berlin")
-    assert "“in a few hours”" in ann.get(f"/snoozes/{id}").text
+    assert f"“{phrase}”" in after
 
 
 def test_a_new_time_without_a_phrase_leaves_the_old_phrase_to_the_history(ann: FlaskClient, engine: Engine) -> None:
