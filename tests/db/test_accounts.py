@@ -36,17 +36,6 @@ def ann(people: _People) -> None:
     people.ann()
 
 
-def test_a_mailed_link_signs_in_once(engine: Engine) -> None:
-    invitation = invited(engine)
-    session = enter(engine, invitation.token)
-    assert session is not None
-    assert enter(engine, invitation.token) is None
-    with engine.begin() as connection:
-        account = accounts.session_account(connection, session=session)
-    assert account is not None
-    assert account.email == ANN
-
-
 def test_a_link_for_the_console_works_as_long_as_it_says_and_once(engine: Engine) -> None:
     tokens = []
     for lifetime in (timedelta(days=365), -timedelta(seconds=1)):
@@ -131,15 +120,6 @@ def test_requests_of_strangers_do_not_use_up_a_known_browsers_limit(engine: Engi
         assert sum(invitation is not None for invitation in sent) == accounts.MAX_LINKS_PER_HOUR
 
 
-def test_a_disabled_account_is_signed_out_at_once(engine: Engine, people: _People) -> None:
-    person = people.ann()
-    with engine.begin() as connection:
-        connection.execute(text("UPDATE accounts SET disabled_at = now()"))
-        assert accounts.session_account(connection, session=person.session) is None
-        assert api_tokens.find(connection, secret=person.token) is None
-        assert accounts.console_sign_in_token(connection, email=ANN) is None
-
-
 def test_a_closed_account_is_signed_out_at_once_and_a_reopened_one_starts_afresh(
     engine: Engine, people: _People
 ) -> None:
@@ -168,13 +148,6 @@ def test_a_closed_account_is_signed_out_at_once_and_a_reopened_one_starts_afresh
     with engine.begin() as connection:
         assert accounts.close(connection, email="unknown@snoozer.example") is None
         assert accounts.reopen(connection, email="unknown@snoozer.example") is None
-
-
-def test_signing_out_ends_the_session(engine: Engine, people: _People) -> None:
-    person = people.ann()
-    with engine.begin() as connection:
-        accounts.sign_out(connection, session=person.session)
-        assert accounts.session_account(connection, session=person.session) is None
 
 
 def test_secrets_are_not_in_the_database(engine: Engine, people: _People) -> None:

@@ -120,16 +120,6 @@ def test_the_typed_code_signs_in_where_it_was_requested(site: Flask, people: Peo
     assert answer.location == "/mailbox?folder=done"
 
 
-def test_a_guesser_has_five_tries(site: Flask, people: People, inbox: Inbox) -> None:
-    people.ann()
-    browser = site.test_client()
-    request_link(browser)
-    _, code = link_and_code(inbox)
-    for _ in range(5):
-        browser.post("/sign-in/code", data={"code": "x"})
-    assert browser.post("/sign-in/code", data={"code": code}).status_code == 422
-
-
 def test_the_response_does_not_show_who_has_an_account(site: Flask, people: People, inbox: Inbox) -> None:
     people.ann()
     with_account = request_link(site.test_client(), ANN).replace(ANN, "ADDRESS")
