@@ -15,7 +15,8 @@ from tests.imap.conftest import BOTH
 from tests.imap.reading import reading
 from tests.imap.watched import Place
 
-pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
+on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
+on_one = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
 
 
 @pytest.fixture
@@ -42,6 +43,7 @@ def snoozed_folder(mailbox: ConnectedMailbox) -> str:
     return next(each.key for each in mailbox.folders() if each.role == "snoozed")
 
 
+@on_both
 def test_a_message_snoozed_on_a_page_is_moved_and_comes_back_unread(place: Place, mailbox: ConnectedMailbox) -> None:
     place.program.deliver(an_original(subject="Offer", message_id="<offer@mail.example>"), flags=r"(\Seen \Flagged)")
     [(original, date, flags)] = place.program.messages("INBOX")
@@ -66,6 +68,7 @@ def test_a_message_snoozed_on_a_page_is_moved_and_comes_back_unread(place: Place
     assert only_row(mailbox).returned_at is None
 
 
+@on_one
 def test_a_watched_mailbox_is_moved_at_once(place: Place, mailbox: ConnectedMailbox) -> None:
     place.start()
     place.eventually(lambda: place.rows("SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"))
@@ -78,6 +81,7 @@ def test_a_watched_mailbox_is_moved_at_once(place: Place, mailbox: ConnectedMail
     place.eventually(lambda: place.program.count(place.folder("Projects")) == 1)
 
 
+@on_both
 def test_a_message_that_came_back_and_was_filed_is_followed(place: Place, mailbox: ConnectedMailbox) -> None:
     place.program.deliver(an_original(message_id="<again@mail.example>"))
     place.start()
@@ -94,6 +98,7 @@ def test_a_message_that_came_back_and_was_filed_is_followed(place: Place, mailbo
     assert place.rows("SELECT count(*) FROM messages") == [(1,)]
 
 
+@on_both
 def test_a_second_copy_and_a_message_without_id_are_snoozes_of_their_own(
     place: Place, mailbox: ConnectedMailbox
 ) -> None:
@@ -113,6 +118,7 @@ def test_a_second_copy_and_a_message_without_id_are_snoozes_of_their_own(
     assert place.program.count(place.snoozed) == 0
 
 
+@on_one
 def test_another_time_for_a_message_that_is_asleep_moves_nothing(place: Place, mailbox: ConnectedMailbox) -> None:
     place.program.deliver(an_original(message_id="<later@mail.example>"))
     place.start()
@@ -125,6 +131,7 @@ def test_another_time_for_a_message_that_is_asleep_moves_nothing(place: Place, m
     place.eventually(lambda: place.program.count("INBOX") == 1)
 
 
+@on_one
 def test_a_cancelled_snooze_leaves_the_message_where_it_is(place: Place, mailbox: ConnectedMailbox) -> None:
     place.program.deliver(an_original(message_id="<kept@mail.example>"))
     id = snoozed(place, snooze_target(mailbox, only_row(mailbox).key))
@@ -134,6 +141,7 @@ def test_a_cancelled_snooze_leaves_the_message_where_it_is(place: Place, mailbox
     assert (row.snooze_id, row.moving, row.returned_at) == (None, False, None)
 
 
+@on_both
 def test_a_move_that_has_begun_is_found_out_before_the_message_is_moved(
     place: Place, mailbox: ConnectedMailbox
 ) -> None:
@@ -152,6 +160,7 @@ def test_a_move_that_has_begun_is_found_out_before_the_message_is_moved(
     assert [place.program.count(name) for name in ("INBOX", place.snoozed)] == [0, 1]
 
 
+@on_one
 def test_nothing_is_entered_where_the_snooze_fails(place: Place, mailbox: ConnectedMailbox) -> None:
     place.program.deliver(an_original())
     target = snooze_target(mailbox, only_row(mailbox).key)
@@ -166,6 +175,7 @@ def test_nothing_is_entered_where_the_snooze_fails(place: Place, mailbox: Connec
     assert place.rows("SELECT 1 FROM messages") == []
 
 
+@on_one
 def test_a_message_that_is_gone_is_no_target(place: Place, mailbox: ConnectedMailbox) -> None:
     place.program.deliver(an_original())
     key = only_row(mailbox).key

@@ -84,7 +84,7 @@ def test_neither_machines_nor_the_person_nor_others_end_it(place: Place) -> None
     place.eventually(lambda: place.snooze_of(ASKED).outcome == "cancelled")
 
 
-@on_both
+@on_dovecot
 def test_no_answer_of_a_machine_ends_it_and_one_of_a_person_does(place: Place) -> None:
     snooze_until_reply(place)
     for number, fields in enumerate(MACHINES.values()):
@@ -122,7 +122,7 @@ def test_a_reply_that_comes_while_no_process_watches_is_not_missed(place: Place)
     place.eventually(lambda: place.program.count("INBOX") == 3)
 
 
-@on_both
+@on_dovecot
 @pytest.mark.parametrize("change", ["replies_uidvalidity = 7", "replies_uidnext = 1000000"])
 def test_an_inbox_that_counts_anew_is_read_by_date(place: Place, change: str) -> None:
     """What was read before does nothing again, and what came since is found."""
