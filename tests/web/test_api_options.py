@@ -7,7 +7,6 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
-from tests.db.transitions import a_reserved_send, claim, mark
 from tests.factories import HOUR, People, Person, a_snooze, now, the_row
 
 
@@ -108,24 +107,3 @@ def test_options_alone_change_nothing_about_the_promise(client: FlaskClient, ann
     assert (after.remind_at, after.attempts) == (before.remind_at, 3)
     assert client.patch(path, json={"serialization_key": None}, headers=ann.bearer).status_code == 200
     assert the_row(engine, id).serialization_key is None
-
-
-def test_the_options_of_what_a_worker_holds_count_at_once(client: FlaskClient, ann: Person, engine: Engine) -> None:
-    id = a_snooze(engine)
-    claim(engine)
-    answer = client.patch(f"/api/v1/snoozes/{id}", json={"priority": -100}, headers=ann.bearer)
-    assert answer.status_code == 200
-    assert "may_arrive" not in answer.get_json()
-    row = the_row(engine, id)
-    assert (row.priority, row.claim_token) == (-100, None)
-
-
-def test_the_options_of_what_is_leaving_count_for_what_follows(
-    client: FlaskClient, ann: Person, engine: Engine
-) -> None:
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
-    answer = client.patch(f"/api/v1/snoozes/{held.id}", json={"priority": -100}, headers=ann.bearer)
-    assert (answer.status_code, answer.get_json()["may_arrive"]) == (200, True)
-    row = the_row(engine, held.id)
-    assert (row.priority, row.claim_token) == (-100, held.claim_token)
