@@ -4,7 +4,6 @@ Tokens are 256 random bits and are stored as sha256 only. A mailed link works on
 requested it; its typed code has five tries.
 """
 
-import hashlib
 import re
 import secrets
 from collections.abc import Iterator
@@ -19,6 +18,7 @@ from sqlalchemy.orm import Session
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.domain.roles import Role
+from snoozer.domain.secret_keys import digest
 from snoozer.mime.headers import MAX_ADDRESS_LENGTH
 from snoozer.timephrase.zones import canonical
 from snoozer.translations import gettext
@@ -297,11 +297,6 @@ def browsers_forgotten(connection: Connection, *, email: str) -> int:
     """How often this person signed out everywhere; 0 for an address without an account. Raises InvalidAddress."""
     count = select(Account.browsers_forgotten).where(Account.email == normalize(email))
     return connection.execute(count).scalar_one_or_none() or 0
-
-
-def digest(secret: str) -> str:
-    """The hash under which a secret is stored: 256 random bits need no salt and no slow hash."""
-    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _account_of_code(connection: Connection, *, code: str, browser: str) -> int | None:

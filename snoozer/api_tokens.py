@@ -11,6 +11,7 @@ from snoozer import accounts
 from snoozer.db import api_tokens
 from snoozer.db.api_tokens import Token
 from snoozer.db.models import Account
+from snoozer.domain import secret_keys
 from snoozer.domain.scopes import ALL_SCOPES, Scope
 
 PREFIX = "snz_"  # A public prefix, so that a leaked token can be recognised.
@@ -54,7 +55,7 @@ def create(
     id = api_tokens.create(
         connection,
         email=accounts.normalize(email),
-        token_hash=accounts.digest(secret),
+        token_hash=secret_keys.digest(secret),
         name=" ".join(printable.split())[:MAX_NAME_LENGTH],
         scopes=[scope.value for scope in ALL_SCOPES if scope in wanted],
         expires_at=expires_at,
@@ -91,13 +92,13 @@ def revoke(connection: Connection, *, which: str) -> list[tuple[int, str]]:
     if which.isascii() and which.isdigit() and len(which) < 19:
         return api_tokens.revoke(connection, id=int(which))
     if which.startswith(PREFIX) and "@" not in which:
-        return api_tokens.revoke(connection, token_hash=accounts.digest(which))
+        return api_tokens.revoke(connection, token_hash=secret_keys.digest(which))
     return api_tokens.revoke(connection, email=accounts.normalize(which))
 
 
 def find(connection: Connection, *, secret: str) -> Grant | None:
     """What a token stands for; None when it is unknown, revoked, or its account is closed. Raises TokenExpired."""
-    found = api_tokens.find(connection, token_hash=accounts.digest(secret))
+    found = api_tokens.find(connection, token_hash=secret_keys.digest(secret))
     if found is None:
         return None
     if found.expired:

@@ -13,6 +13,7 @@ from snoozer import accounts as sign_ins
 from snoozer.db import accounts, audit
 from snoozer.db.audit import Entry
 from snoozer.domain.roles import GROUP_ROLE_LIFETIME, Role, role_of_groups
+from snoozer.domain.secret_keys import digest
 from snoozer.oidc.provider import Claims
 
 # The provider is asked again after a day: who left the organisation is signed out by then, and has no role of its.
@@ -54,7 +55,7 @@ def confirm(connection: Connection, claims: Claims, *, account_id: int, session:
     """Confirm a session by a fresh sign-in; returns False where that was another person's."""
     if accounts.identity_owner(connection, issuer=claims.issuer, subject=claims.subject) != account_id:
         return False
-    return accounts.confirm_session(connection, token_hash=sign_ins.digest(session), account_id=account_id)
+    return accounts.confirm_session(connection, token_hash=digest(session), account_id=account_id)
 
 
 def unlink(connection: Connection, *, account_id: int) -> int:

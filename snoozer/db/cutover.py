@@ -9,8 +9,8 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection
 
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute, rows_as, statement
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 Verdict = Literal["new", "same", "moved", "over", "taken", "readdressed", "repeated"]
 Kind = Literal["missed", "early", "late", "twice", "same", "withdrawn", "pending"]

@@ -11,8 +11,9 @@ from datetime import timedelta
 from sqlalchemy import Connection
 
 from snoozer.db.ledger import KnownSend, UncertainPolicy
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute
-from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim, Member
+from snoozer.domain.reminder import Claim, Member
 
 MAX_SIZE = 40
 # Of one person at once: some seconds.

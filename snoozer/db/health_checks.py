@@ -22,9 +22,9 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex
 
 from snoozer.db.models import Snooze, metadata
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.models.state import is_behind_key
 from snoozer.db.statements import execute, rows_as
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 INVARIANTS = (
     "one_send_per_promise",

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection
 
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute, row_as, rows_as
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute, rows_as
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 
 MAX_DUE = 100_000
 MAX_HOURS = 48

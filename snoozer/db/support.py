@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult
 
 from snoozer.db import statements
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 
 # What is counted exactly where no page waits for it.
 MOST = 1_000_000

@@ -20,10 +20,11 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import events, ledger, queue
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim, Send
+from snoozer.domain.reminder import Claim, Send
 from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)

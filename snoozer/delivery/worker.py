@@ -17,6 +17,7 @@ from snoozer.db import queue, timeline, workers
 from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, FairScheduler, claim_and_reserve
 from snoozer.delivery.deliver import Tools
@@ -24,7 +25,7 @@ from snoozer.delivery.heartbeat import Heartbeat, boot_time
 from snoozer.delivery.key_sweep import KeySweep
 from snoozer.delivery.pipeline import DeliveryPipeline
 from snoozer.delivery.settling import Settler
-from snoozer.domain.reminder import SUPPORTED_SCHEMA, Claim
+from snoozer.domain.reminder import Claim
 from snoozer.runtime.backoff import Backoff, exponential
 
 log = logging.getLogger(__name__)

@@ -6,9 +6,6 @@ from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
-# The highest `schema_version` of rows that this release can deliver; others are deferred: left to newer workers.
-SUPPORTED_SCHEMA = 1
-
 # In characters.
 MAX_NOTE_LENGTH = 2_000
 

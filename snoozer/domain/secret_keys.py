@@ -1,5 +1,6 @@
 """The ring of secret keys: validated for people, and a key for each purpose derived from them."""
 
+import hashlib
 import hmac
 import re
 from collections.abc import Sequence
@@ -93,3 +94,8 @@ def _character_bits(char: str) -> float:
 def derive(key: str, *, purpose: bytes) -> bytes:
     """A key of 32 bytes for one purpose, from which no other purpose's can be computed."""
     return hmac.digest(key.encode("utf-8", "surrogatepass"), purpose, "sha256")
+
+
+def digest(secret: str) -> str:
+    """The hash under which a secret is stored: 256 random bits need no salt and no slow hash."""
+    return hashlib.sha256(secret.encode("utf-8", "surrogatepass")).hexdigest()

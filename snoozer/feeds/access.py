@@ -7,9 +7,9 @@ from typing import Literal, get_args
 
 from sqlalchemy import Connection
 
-from snoozer.accounts import digest
 from snoozer.db import feeds, mailboxes
 from snoozer.db.feeds import Feed
+from snoozer.domain.secret_keys import digest
 
 Kind = Literal["calendar", "returned"]
 

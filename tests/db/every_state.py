@@ -9,8 +9,8 @@ from sqlalchemy import Connection, Engine, select, text, true
 
 from snoozer.db import events
 from snoozer.db.models import Snooze
+from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.models.state import state_of
-from snoozer.domain.reminder import SUPPORTED_SCHEMA
 from tests.factories import HOUR, a_snooze, now
 
 MINUTE = timedelta(minutes=1)

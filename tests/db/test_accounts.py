@@ -9,6 +9,7 @@ from sqlalchemy.exc import OperationalError
 
 from snoozer import accounts, api_tokens
 from snoozer.accounts import Invitation
+from snoozer.domain import secret_keys
 from tests.factories import ANN
 from tests.factories import People as _People
 
@@ -213,7 +214,7 @@ def test_an_address_without_an_account_costs_the_same_statements_and_rows(engine
 def test_what_an_unknown_address_got_gives_no_session(engine: Engine) -> None:
     assert invite(engine, "unknown@snoozer.example") is None
     with engine.begin() as connection:
-        code = accounts.digest(f"{BROWSER} 12345678")
+        code = secret_keys.digest(f"{BROWSER} 12345678")
         connection.execute(text("UPDATE sign_ins SET code_hash = :code WHERE account_id IS NULL"), {"code": code})
         assert accounts.sign_in_by_code(connection, code="12345678", browser=BROWSER) is None
         assert connection.execute(text("SELECT count(*) FROM sign_ins WHERE used_at IS NOT NULL")).scalar_one() == 2

@@ -5,9 +5,10 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import accounts, inbox
+from snoozer import inbox
 from snoozer.db import list_changes, mailbox_store, queue
 from snoozer.db.list_changes import MAX_NAMED, UNKNOWN, Changes, OpenList, is_snapshot
+from snoozer.domain import secret_keys
 from snoozer.housekeeping import chores
 from snoozer.housekeeping.returns import return_due
 from tests.acting import cancel
@@ -26,7 +27,7 @@ class Browser:
     """A list of a person as it was shown last."""
 
     def __init__(self, engine: Engine, person: Person) -> None:
-        self._engine, self._token_hash = engine, accounts.digest(person.session)
+        self._engine, self._token_hash = engine, secret_keys.digest(person.session)
         with engine.begin() as connection:
             list_changes.begin(connection)
         self.load()

@@ -11,6 +11,7 @@ from sqlalchemy import Engine, text
 
 from snoozer import accounts
 from snoozer.db.list_changes import OpenList
+from snoozer.domain import secret_keys
 from snoozer.web.admin import watching
 from snoozer.web.admin.reading import SHARED_SECONDS, Figures
 from snoozer.web.live.streams import Streams
@@ -30,7 +31,7 @@ async def kinds(events: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 
 def the_page(person: Person) -> OpenList:
-    return OpenList(token_hash=accounts.digest(person.session), snapshot="1:1:")
+    return OpenList(token_hash=secret_keys.digest(person.session), snapshot="1:1:")
 
 
 def quick_streams(engine: Engine) -> Streams:

@@ -19,6 +19,7 @@ from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
 from snoozer import accounts
+from snoozer.domain import secret_keys
 from snoozer.feeds.access import MAX_FEEDS
 from snoozer.settings import Settings
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
@@ -224,7 +225,7 @@ def test_the_secret_is_stored_as_a_hash_and_shown_once(ann: FlaskClient, client:
     with engine.connect() as connection:
         stored = connection.execute(text("SELECT feeds::text FROM feeds")).scalar_one()
     assert secret not in stored
-    assert accounts.digest(secret) in stored
+    assert secret_keys.digest(secret) in stored
     read(client, path)
     assert "last used" in ann.get("/settings/feeds").text
 

@@ -16,6 +16,7 @@ from sqlalchemy import Engine
 
 from snoozer import accounts
 from snoozer.db.list_changes import OpenList
+from snoozer.domain import secret_keys
 from snoozer.web.live.streams import Streams
 from tests import loops
 from tests.factories import ANN, People, Person, a_kept_message, a_snooze
@@ -118,7 +119,7 @@ async def kinds(events: AsyncIterator[bytes]) -> AsyncIterator[str]:
 
 
 def open_list(engine: Engine, person: Person) -> OpenList:
-    return OpenList(token_hash=accounts.digest(person.session), snapshot=snapshot(engine))
+    return OpenList(token_hash=secret_keys.digest(person.session), snapshot=snapshot(engine))
 
 
 def test_all_streams_are_asked_for_by_one_query_a_second_and_by_none_when_none_is_open(

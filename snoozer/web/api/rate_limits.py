@@ -12,7 +12,8 @@ from threading import Lock
 
 from flask import Flask, Response, current_app, g
 
-from snoozer import accounts, api_tokens, quotas
+from snoozer import api_tokens, quotas
+from snoozer.domain import secret_keys
 from snoozer.quotas import QuotaReached, Share, Standing
 from snoozer.web import context
 
@@ -127,7 +128,7 @@ def spend_request(secret: str) -> bool:
     """Counts a request with this token, and notes its last use. Returns False for a token that is not valid; whether
     it still is where a share was left, the caller's transaction says. Raises QuotaReached, TokenExpired."""
     shares: Shares = current_app.extensions[_KEY]
-    token, now = accounts.digest(secret), time.monotonic()
+    token, now = secret_keys.digest(secret), time.monotonic()
     # Once more where other threads used what this one asked for.
     while (standings := shares.take(token, now=now)) is None:
         owner, now = None, time.monotonic()

@@ -18,11 +18,11 @@ from flask import Flask, Response, current_app, request
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer import accounts
 from snoozer.db import list_changes
 from snoozer.db.engine import autocommit, per_query_timeout
 from snoozer.db.errors import error_text
 from snoozer.db.list_changes import Answer, Changes, OpenList
+from snoozer.domain import secret_keys
 from snoozer.runtime.backoff import Backoff
 from snoozer.web.auth import get_cookie
 from snoozer.web.front import STREAM, Stream
@@ -211,4 +211,4 @@ def shown_list(snapshot: str | None) -> OpenList | None:
     if not session:
         return None
     known = snapshot if snapshot and list_changes.is_snapshot(snapshot) else list_changes.UNKNOWN
-    return OpenList(token_hash=accounts.digest(session), snapshot=known)
+    return OpenList(token_hash=secret_keys.digest(session), snapshot=known)

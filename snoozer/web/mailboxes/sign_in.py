@@ -13,7 +13,7 @@ from snoozer import accounts, mailbox_sign_in, mailboxes, quotas, security_log
 from snoozer.db.mailbox_sign_ins import PendingSignIn
 from snoozer.db.models import Account
 from snoozer.db.queries import mailboxes as connected_mailboxes
-from snoozer.domain import mail_providers
+from snoozer.domain import mail_providers, secret_keys
 from snoozer.domain.mailbox_problems import Problem, explain
 from snoozer.domain.oauth_clients import Client
 from snoozer.imap.connection import Login, Server
@@ -196,7 +196,7 @@ def _connect(connection: Connection, account: Account, pending: PendingSignIn, s
 
 
 def _session(account: Account) -> Session:
-    return Session(account_id=account.id, token_hash=accounts.digest(get_cookie("session") or ""))
+    return Session(account_id=account.id, token_hash=secret_keys.digest(get_cookie("session") or ""))
 
 
 def _callback() -> str:

@@ -8,10 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Engine, text
 
-from snoozer import accounts, api_tokens
+from snoozer import api_tokens
 from snoozer.cli import commands
 from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
+from snoozer.domain import secret_keys
 from tests.factories import ANN, People
 
 Run = Callable[..., Result]
@@ -33,7 +34,7 @@ def test_tokens_are_listed_by_number_and_never_shown(run: Run, people: People) -
     for listed in (run("token", "list", ANN), run("token", "list")):
         assert listed.exit_code == 0
         assert listed.stdout.count("in force") == (2 if listed.stdout.count("bob@") == 0 else 3)
-        for secret in (made, ann.token, accounts.digest(made)):
+        for secret in (made, ann.token, secret_keys.digest(made)):
             assert secret not in listed.stdout
     assert "No tokens." in run("token", "list", "unknown@snoozer.example").stdout
 
