@@ -19,8 +19,8 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 from bench import mails
 from snoozer.db.engine import PLAN_MAX_USES
-from snoozer.db.ledger import Reserved
 from snoozer.db.statements import statement
+from snoozer.queue.ledger import Reserved
 
 LEASE = timedelta(seconds=90)
 USES_PER_BATCH = 3

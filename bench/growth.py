@@ -19,7 +19,7 @@ from bench.report import BenchError, Progress, StartStage, percentile, progress_
 from bench.statements import execute
 from bench.usage import counters
 from snoozer.db.statements import rows_as
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
 
 WANTED_RATIO = 1.5
 ARCHIVE_WAVES = 10

@@ -10,8 +10,8 @@ from threading import Event, Thread
 
 from bench.environment import Environment
 from bench.report import BenchError
-from snoozer import accounts, api_tokens
 from snoozer.dev import ports
+from snoozer.people import accounts, api_tokens
 from snoozer.resources import PYTHON_MODULE
 
 READER = "reader@snoozer.example"

@@ -2,8 +2,8 @@
 
 from functools import cache
 
-from snoozer.domain.reminder import Send
-from snoozer.mime.compose import ReminderWriter
+from snoozer.mail.compose import ReminderWriter
+from snoozer.queue.reminder import Send
 
 SECRET = "a-key-for-benchmarks-that-signs-nothing-real"  # noqa: S105 - signs links in mails that are thrown away
 INSTANCE = "snoozer.example"

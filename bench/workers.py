@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from bench.environment import Environment
 from bench.report import BenchError, Progress
-from snoozer.db import workers
+from snoozer.queue import workers
 from snoozer.resources import PYTHON_MODULE
 
 # For one worker; many that start at once on few cores slow each other down.

@@ -19,21 +19,20 @@ from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_v
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from snoozer import telemetry_config
 from snoozer.client.configuration import ClientSettings
 from snoozer.db import engine
-from snoozer.db.ledger import UncertainPolicy
-from snoozer.domain import oauth_clients, secret_keys
-from snoozer.domain.oauth_clients import Client, Registration
-from snoozer.log_format import LogFormat
-from snoozer.mime import headers
-from snoozer.oauth import Providers
-from snoozer.oidc.registration import OidcSettings
-from snoozer.quotas import LimitSettings
-from snoozer.runtime import failpoint
+from snoozer.mail import headers
+from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
+from snoozer.people.oidc.registration import OidcSettings
+from snoozer.people.quotas import LimitSettings
+from snoozer.queue.ledger import UncertainPolicy
+from snoozer.runtime import failpoint, oauth_clients, secret_keys
 from snoozer.runtime.failpoint import FailpointHook
-from snoozer.smtp.url import SmtpServer, is_loopback, is_private
-from snoozer.telemetry_config import Config
+from snoozer.runtime.oauth import Providers
+from snoozer.runtime.oauth_clients import Client, Registration
+from snoozer.telemetry import configuration
+from snoozer.telemetry.configuration import Config
+from snoozer.telemetry.log_format import LogFormat
 
 UP_FILE, DEFAULT_HOME = "up.json", Path(".snoozer")
 
@@ -57,7 +56,7 @@ class TelemetryConfig(TypedDict):
 def _parse_otel(value: Any) -> Any:
     """What the variables OTEL_… say, for None."""
     given = {name: os.environ[name] for name in os.environ if name.startswith("OTEL_")}
-    return telemetry_config.parse(given) if value is None else value
+    return configuration.parse(given) if value is None else value
 
 
 class Settings(OidcSettings, ClientSettings, LimitSettings, BaseSettings):

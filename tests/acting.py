@@ -2,11 +2,11 @@
 
 from sqlalchemy import Connection
 
-from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.queue.reminder_time import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By, Cancel, Result, Snooze, Wanted
-from snoozer.snoozing import Message
+from snoozer.snoozes.input import Message
 from tests.factories import ANN
 
 

@@ -24,8 +24,8 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
-from snoozer.log_format import SECURITY
 from snoozer.settings import Settings
+from snoozer.telemetry.log_format import SECURITY
 from tests import corpus
 from tests.compiled_routes import CompiledRule
 from tests.compiled_templates import CompiledTemplates

@@ -10,10 +10,11 @@ from uuid import uuid4
 
 from sqlalchemy import Engine, insert, text
 
-from snoozer import accounts, api_tokens, inbox
 from snoozer.db.models import ConnectedMailbox, Snooze
-from snoozer.domain.reminder import Claim
-from snoozer.feeds.access import Kind, create
+from snoozer.mailboxes import inbox
+from snoozer.notify.feeds.access import Kind, create
+from snoozer.people import accounts, api_tokens
+from snoozer.queue.reminder import Claim
 from snoozer.timephrase import parse
 
 _numbers = itertools.count(1)

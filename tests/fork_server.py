@@ -21,9 +21,9 @@ from random import seed
 from typing import Any, NoReturn
 
 import snoozer.cli
+import snoozer.cli.clock
+import snoozer.cli.mailbox
 import snoozer.cli.worker
-import snoozer.housekeeping.clock
-import snoozer.mailbox_sync.main
 
 __all__ = ["snoozer"]
 

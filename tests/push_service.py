@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 from sqlalchemy import Engine, text
 
-from snoozer import push_devices
+from snoozer.notify import push_devices
 
 KEYS = ("a-key-for-stories-of-enough-length",)
 

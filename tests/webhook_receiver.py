@@ -13,10 +13,10 @@ from typing import Any, Self
 from sqlalchemy import Engine, text
 from standardwebhooks import Webhook
 
-from snoozer import webhooks
-from snoozer.delivery.webhook import WebhookSender
-from snoozer.domain.webhook_message import EVENTS
-from snoozer.webhooks import Added
+from snoozer.notify import webhooks
+from snoozer.notify.webhook_message import EVENTS
+from snoozer.notify.webhook_sender import WebhookSender
+from snoozer.notify.webhooks import Added
 
 KEYS = ("a-key-for-stories-of-enough-length",)
 

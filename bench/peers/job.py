@@ -92,7 +92,7 @@ def composed(job: dict[str, Any]) -> bytes:
     """The mail that Snoozer would send for this job."""
     # Here, so that workers that compose nothing need not import it.
     from bench import mails
-    from snoozer.domain.reminder import Send
+    from snoozer.queue.reminder import Send
 
     now = datetime.now(UTC)
     send = Send(

@@ -7,14 +7,16 @@ import click
 from rich.table import Table
 from sqlalchemy import Connection
 
-from snoozer import accounts, organisation_sign_in, security_log, settings
+from snoozer import settings
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, show, transaction
 from snoozer.db import audit
 from snoozer.db.audit import Entry
+from snoozer.db.models.roles import ROLES, Role
 from snoozer.db.queries import account_roles as queries
 from snoozer.db.statements import database_time
-from snoozer.domain.roles import ROLES, Role
-from snoozer.personal_data.files import FILES
+from snoozer.people import accounts, organisation_sign_in
+from snoozer.people.personal_data.files import FILES
+from snoozer.telemetry import security_log
 
 
 @click.group("account", help="Accounts: who may sign in, and as what.")

@@ -12,9 +12,11 @@ from rich.table import Table
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DataError, DBAPIError
 
-from snoozer import accounts, security_log, settings
+from snoozer import settings
 from snoozer.db.engine import make_engine
+from snoozer.people import accounts
 from snoozer.settings import Settings
+from snoozer.telemetry import security_log
 
 NO_ACCOUNT = "There is no such account; make one with: snoozer account create EMAIL"
 CLOSED_ACCOUNT = "This account is closed; open it with: snoozer account open EMAIL"

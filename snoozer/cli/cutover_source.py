@@ -14,9 +14,9 @@ from sqlalchemy import Engine
 
 from snoozer import settings
 from snoozer.cli.console import open_engine, refuse
-from snoozer.cutover import apscheduler_store, celery_beat, databases, files
-from snoozer.cutover.jobs import FIELDS, JobReader
-from snoozer.cutover.record import Source, SourceError
+from snoozer.operators.cutover import apscheduler_store, celery_beat, databases, files
+from snoozer.operators.cutover.jobs import FIELDS, JobReader
+from snoozer.operators.cutover.record import Source, SourceError
 from snoozer.timephrase import locales
 from snoozer.timephrase.zones import canonical
 

@@ -5,13 +5,13 @@ from datetime import UTC, timedelta
 
 from sqlalchemy import Connection
 
-from snoozer import push_devices
 from snoozer.cli.audit import check_newest
 from snoozer.cli.finding import Finding
 from snoozer.cli.server_findings import server_findings
 from snoozer.db import health_checks, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
 from snoozer.db.queries import delivery
+from snoozer.notify import push_devices
 from snoozer.settings import Settings
 
 MAX_SHOWN = 5

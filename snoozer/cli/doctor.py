@@ -18,11 +18,11 @@ from snoozer import settings as environment
 from snoozer.cli.console import explain, open_engine, refuse, show
 from snoozer.cli.database_findings import database_findings, sentence
 from snoozer.cli.finding import Finding
-from snoozer.mime import headers
+from snoozer.mail import headers
+from snoozer.mail.smtp.client import check_reachable
+from snoozer.mail.smtp.errors import ServerUnavailable
+from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
 from snoozer.settings import Settings, SettingsError
-from snoozer.smtp.client import check_reachable
-from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.url import SmtpServer, is_loopback, is_private
 
 MAX_SHOWN = 5
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}

@@ -6,9 +6,9 @@ import sys
 import click
 
 from snoozer.cli.cutover_source import Lines, SourceOptions, checked_name, engine, source_options
-from snoozer.cutover import importing
-from snoozer.cutover.importing import JobImport, Summary
-from snoozer.cutover.jobs import Job
+from snoozer.operators.cutover import importing
+from snoozer.operators.cutover.importing import JobImport, Summary
+from snoozer.operators.cutover.jobs import Job
 
 
 @click.command("import", short_help="Import another scheduler's jobs; --apply writes them.")

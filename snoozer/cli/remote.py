@@ -10,7 +10,7 @@ import click
 from snoozer import settings
 from snoozer.cli.console import refuse
 from snoozer.client import ApiError, Client, Failed, Snooze, Unreachable, WaitTooLong
-from snoozer.smtp.url import is_private
+from snoozer.mail.smtp.url import is_private
 
 # How long a command waits in all for a server that is away or has had enough.
 LONGEST_WAIT = 30.0

@@ -8,10 +8,11 @@ from sqlalchemy import Connection
 
 from snoozer import settings
 from snoozer.cli.console import open_engine, refuse
-from snoozer.db import audit, events, health_checks, queue, timeline
+from snoozer.db import audit, health_checks, timeline
 from snoozer.db.audit import Entry
-from snoozer.db.queue import RestoredCase
-from snoozer.mime import headers
+from snoozer.mail import headers
+from snoozer.queue import events, queue
+from snoozer.queue.queue import RestoredCase
 
 ROUTE = "restored"
 ERROR = "It may have been sent: it was due before the restored place began, and the dump does not know"

@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from snoozer.cli.clock import CONNECTIONS as CLOCK_CONNECTIONS
 from snoozer.cli.finding import Finding
+from snoozer.cli.mailbox import DATABASE_CONNECTIONS as MAILBOX_CONNECTIONS
 from snoozer.cli.worker import CONNECTIONS as WORKER_CONNECTIONS
 from snoozer.db import support
 from snoozer.db.engine import MAX_OVERFLOW, POOL_SIZE
-from snoozer.delivery.send_loop import CONNECTIONS as SENDING_CONNECTIONS
-from snoozer.housekeeping.clock import CONNECTIONS as CLOCK_CONNECTIONS
-from snoozer.mailbox_sync.main import DATABASE_CONNECTIONS as MAILBOX_CONNECTIONS
+from snoozer.notify.send_loop import CONNECTIONS as SENDING_CONNECTIONS
 from snoozer.settings import Settings
 
 # How many connections one process opens at most, by application. A worker has more engines than one.

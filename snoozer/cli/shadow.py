@@ -9,7 +9,7 @@ from threading import Event
 
 import click
 
-from snoozer import log_format, settings
+from snoozer import settings
 from snoozer.cli.cutover_source import (
     Lines,
     SourceOptions,
@@ -20,11 +20,12 @@ from snoozer.cli.cutover_source import (
     pairs,
     source_options,
 )
-from snoozer.cutover import shadowing
-from snoozer.cutover.jobs import SEND_FIELDS
-from snoozer.cutover.shadowing import Report, SendReader, Shadow
 from snoozer.db.cutover import Compared
+from snoozer.operators.cutover import shadowing
+from snoozer.operators.cutover.jobs import SEND_FIELDS
+from snoozer.operators.cutover.shadowing import Report, SendReader, Shadow
 from snoozer.runtime.signals import on_stop_signal
+from snoozer.telemetry import log_format
 
 log = logging.getLogger(__name__)
 

@@ -4,9 +4,10 @@ from zoneinfo import ZoneInfo
 
 import click
 
-from snoozer import settings, zone_change
+from snoozer import settings
 from snoozer.cli.console import open_engine
 from snoozer.db import statements
+from snoozer.snoozes import zone_change
 
 ROUTE = "times-moved"
 

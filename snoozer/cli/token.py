@@ -7,14 +7,16 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy import Connection
 
-from snoozer import accounts, api_tokens, security_log, timephrase
+from snoozer import timephrase
 from snoozer.cli import console
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
 from snoozer.db import audit
 from snoozer.db.api_tokens import Token
 from snoozer.db.audit import Entry
+from snoozer.db.models.scopes import ALL_SCOPES, Scope
 from snoozer.db.statements import database_time
-from snoozer.domain.scopes import ALL_SCOPES, Scope
+from snoozer.people import accounts, api_tokens
+from snoozer.telemetry import security_log
 
 
 @click.group("token", help="Tokens for the API.")

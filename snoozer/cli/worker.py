@@ -21,39 +21,40 @@ from threading import Event
 import click
 from sqlalchemy import Engine
 
-from snoozer import __version__, log_format, settings, telemetry
+from snoozer import __version__, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
-from snoozer.db.fact_journal import FactJournal
-from snoozer.db.listen_notify import NotifyListener
-from snoozer.db.workers import UNKNOWN, Description
 from snoozer.delivery.breaker_client import BreakerClient
+from snoozer.delivery.chores import chores
+from snoozer.delivery.chores.chores import SweepConfig
+from snoozer.delivery.chores.returns import ReturnLoop, return_due
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat
-from snoozer.delivery.push import SENDERS as PUSH_SENDERS
-from snoozer.delivery.push import PushSender
-from snoozer.delivery.send_loop import CONNECTIONS as SENDING_CONNECTIONS
-from snoozer.delivery.send_loop import SendLoop
-from snoozer.delivery.send_loop import drain as drain_sender
 from snoozer.delivery.settling import Settler, record_inherited_facts
-from snoozer.delivery.webhook import SENDERS as WEBHOOK_SENDERS
-from snoozer.delivery.webhook import WebhookSender
-from snoozer.delivery.webhook_notice import POLL_SECONDS as NOTICE_POLL_SECONDS
-from snoozer.delivery.webhook_notice import NoticeSender
 from snoozer.delivery.worker import ShutdownRequested, Worker
-from snoozer.housekeeping import chores
-from snoozer.housekeeping.chores import SweepConfig
-from snoozer.housekeeping.returns import ReturnLoop, return_due
-from snoozer.mime import headers
-from snoozer.mime.compose import ReminderWriter
+from snoozer.mail import headers
+from snoozer.mail.compose import ReminderWriter
+from snoozer.mail.smtp.connection_pool import ConnectionPool
+from snoozer.mail.smtp.server_limits import ServerLimits
+from snoozer.mail.smtp.url import SmtpServer
+from snoozer.notify.push_sender import SENDERS as PUSH_SENDERS
+from snoozer.notify.push_sender import PushSender
+from snoozer.notify.send_loop import CONNECTIONS as SENDING_CONNECTIONS
+from snoozer.notify.send_loop import SendLoop
+from snoozer.notify.send_loop import drain as drain_sender
+from snoozer.notify.webhook_notice import POLL_SECONDS as NOTICE_POLL_SECONDS
+from snoozer.notify.webhook_notice import NoticeSender
+from snoozer.notify.webhook_sender import SENDERS as WEBHOOK_SENDERS
+from snoozer.notify.webhook_sender import WebhookSender
+from snoozer.queue.fact_journal import FactJournal
+from snoozer.queue.listen_notify import NotifyListener
+from snoozer.queue.workers import UNKNOWN, Description
 from snoozer.runtime import supervisor
 from snoozer.runtime.failpoint import FailpointHook
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
-from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.server_limits import ServerLimits
-from snoozer.smtp.url import SmtpServer
+from snoozer.telemetry import log_format
 
 log = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from snoozer.db.models.day_shape import shape_of
 from snoozer.db.statements import execute, rows_as
-from snoozer.domain.day_shape import DayShape, Rest
+from snoozer.timephrase.day_shape import DayShape, Rest
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,10 +7,10 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from snoozer.db import breaker
-from snoozer.db.breaker import Permit
 from snoozer.db.engine import autocommit
-from snoozer.smtp.server_limits import FailureReport, ServerLimits
+from snoozer.mail.smtp.server_limits import FailureReport, ServerLimits
+from snoozer.queue import breaker
+from snoozer.queue.breaker import Permit
 
 log = logging.getLogger(__name__)
 

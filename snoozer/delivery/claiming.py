@@ -2,8 +2,7 @@
 
 Rows come by priority and fairly between users, without rescanning the index. Users with more than a tenth of a full
 batch are heavy users; once known, the others are claimed before them. Rows with a serialization key, and rows that lost
-a worker, have lanes of their own. A row that the ledger refuses stops no other: it is claimed without a send, and fails
-by itself.
+a worker, have lanes of their own. A row that the ledger refuses is claimed without a send, and fails alone.
 """
 
 import logging
@@ -18,13 +17,13 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db import events, ledger, queue
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
-from snoozer.db.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.domain.reminder import Claim, Send
+from snoozer.queue import events, ledger, queue
+from snoozer.queue.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
+from snoozer.queue.reminder import Claim, Send
 from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection
 
-from snoozer import day_shapes
-from snoozer.db import events, queue
-from snoozer.db.queue import HeldClaims
 from snoozer.delivery.claiming import ROUTE
-from snoozer.domain.reminder import Deferral
+from snoozer.queue import events, queue
+from snoozer.queue.queue import HeldClaims
+from snoozer.queue.reminder import Deferral
+from snoozer.snoozes import day_shapes
 
 
 def find(connection: Connection, *, held: HeldClaims) -> dict[int, Deferral]:

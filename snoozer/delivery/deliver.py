@@ -15,17 +15,17 @@ from random import Random
 from opentelemetry.trace import use_span
 
 from snoozer import telemetry
-from snoozer.db.ledger import Fact, Refusal
 from snoozer.delivery.claiming import Delivery, DeliveryConfig
 from snoozer.delivery.settling import Ending
 from snoozer.delivery.unreserved import uncertain_error
-from snoozer.domain.reminder import MAX_RESENDS, MIN_REFUSALS, Claim, DeliveryOutcome, Failure, Send
+from snoozer.mail.smtp.connection_pool import ConnectionPool
+from snoozer.mail.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.mail.smtp.session import SmtpSession
+from snoozer.mail.smtp.transport import Reply
+from snoozer.queue.ledger import Fact, Refusal
+from snoozer.queue.reminder import MAX_RESENDS, MIN_REFUSALS, Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime import backoff
 from snoozer.runtime.failpoint import FailpointHook
-from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
-from snoozer.smtp.session import SmtpSession
-from snoozer.smtp.transport import Reply
 from snoozer.telemetry import labels
 
 log = logging.getLogger(__name__)

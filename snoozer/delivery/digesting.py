@@ -7,10 +7,10 @@ from dataclasses import replace
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db import digests
 from snoozer.db.errors import is_row_error, is_timeout, sqlstate
-from snoozer.db.ledger import KnownSend, UncertainPolicy
-from snoozer.domain.reminder import Claim, Send
+from snoozer.queue import digests
+from snoozer.queue.ledger import KnownSend, UncertainPolicy
+from snoozer.queue.reminder import Claim, Send
 
 log = logging.getLogger(__name__)
 

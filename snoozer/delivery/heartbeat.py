@@ -15,13 +15,13 @@ from uuid import UUID
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.db import queue, workers
 from snoozer.db.engine import autocommit, deadline
 from snoozer.db.errors import error_text
-from snoozer.db.queue import Buckets, HeldClaims
-from snoozer.db.workers import UNKNOWN, Description
-from snoozer.domain import bucket_assignment
-from snoozer.domain.reminder import Claim
+from snoozer.delivery import bucket_assignment
+from snoozer.queue import queue, workers
+from snoozer.queue.queue import Buckets, HeldClaims
+from snoozer.queue.reminder import Claim
+from snoozer.queue.workers import UNKNOWN, Description
 
 log = logging.getLogger(__name__)
 

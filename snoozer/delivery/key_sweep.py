@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Engine
 
-from snoozer.db import queue
+from snoozer.queue import queue
 
 SWEEP_SECONDS = 2.0
 KEYS_PER_SWEEP = 500

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 from sqlalchemy import Connection
 
-from snoozer.db import events, queue
-from snoozer.db.queue import HeldClaims
 from snoozer.delivery.claiming import ROUTE
+from snoozer.queue import events, queue
+from snoozer.queue.queue import HeldClaims
 
 
 def find(connection: Connection, *, held: HeldClaims) -> dict[int, int]:

@@ -15,14 +15,14 @@ from typing import Generic, TypeVar
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.db import ledger, queue
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import is_unavailable
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.deliver import Job, Tools
 from snoozer.delivery.settling import Ending, PendingEnding, Settler
-from snoozer.domain.reminder import Claim, DeliveryOutcome
-from snoozer.smtp.errors import CircuitOpen, ServerUnavailable
+from snoozer.mail.smtp.errors import CircuitOpen, ServerUnavailable
+from snoozer.queue import ledger, queue
+from snoozer.queue.reminder import Claim, DeliveryOutcome
 
 TICK_SECONDS = 1.0
 STALL_SECONDS = 60.0

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.errors import is_row_error, sqlstate
-from snoozer.domain.reminder import Claim, Send
+from snoozer.queue.reminder import Claim, Send
 
 log = logging.getLogger(__name__)
 

@@ -16,14 +16,15 @@ from random import Random
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from snoozer.db import digests, events, ledger, mailbox_store, queue, statements
+from snoozer.db import mailbox_store, statements
 from snoozer.db.errors import error_text, is_row_error, is_transient
-from snoozer.db.fact_journal import FactJournal
-from snoozer.db.ledger import Fact, Refusal
-from snoozer.db.queue import HeldClaims
 from snoozer.delivery import deferring, pausing, unreserved
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
-from snoozer.domain.reminder import Claim, Deferral, DeliveryOutcome, Failure, Send
+from snoozer.queue import digests, events, ledger, queue
+from snoozer.queue.fact_journal import FactJournal
+from snoozer.queue.ledger import Fact, Refusal
+from snoozer.queue.queue import HeldClaims
+from snoozer.queue.reminder import Claim, Deferral, DeliveryOutcome, Failure, Send
 from snoozer.runtime.backoff import Backoff
 from snoozer.timephrase import next_reminder_after
 

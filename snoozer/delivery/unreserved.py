@@ -8,11 +8,11 @@ from functools import partial
 
 from sqlalchemy import Connection
 
-from snoozer.db import ledger
-from snoozer.db.ledger import KnownSend
 from snoozer.delivery import deferring, digesting, pausing
 from snoozer.delivery.claiming import DeliveryConfig
-from snoozer.domain.reminder import (
+from snoozer.queue import ledger
+from snoozer.queue.ledger import KnownSend
+from snoozer.queue.reminder import (
     MAX_RESENDS,
     NO_ANSWER,
     RESENT_WITHOUT_ANSWER,

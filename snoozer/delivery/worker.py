@@ -13,8 +13,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import telemetry
-from snoozer.db import queue, timeline, workers
-from snoozer.db.breaker import Permit
+from snoozer.db import timeline
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
@@ -25,7 +24,9 @@ from snoozer.delivery.heartbeat import Heartbeat, boot_time
 from snoozer.delivery.key_sweep import KeySweep
 from snoozer.delivery.pipeline import DeliveryPipeline
 from snoozer.delivery.settling import Settler
-from snoozer.domain.reminder import Claim
+from snoozer.queue import queue, workers
+from snoozer.queue.breaker import Permit
+from snoozer.queue.reminder import Claim
 from snoozer.runtime.backoff import Backoff, exponential
 
 log = logging.getLogger(__name__)

@@ -23,7 +23,7 @@ from snoozer.dev.dovecot import ImapServer, NoDovecot
 from snoozer.dev.environment import OWNER
 from snoozer.dev.postgres import Postgres, PostgresRefused
 from snoozer.dev.supervisor import INITIAL_BACKOFF, MAX_BACKOFF, CommandFailed, Program, Supervisor
-from snoozer.imap import ImapError
+from snoozer.mailboxes.imap import ImapError
 from snoozer.resources import PYTHON_MODULE, resource_folder
 from snoozer.runtime.backoff import Backoff
 from snoozer.settings import Settings, SettingsError

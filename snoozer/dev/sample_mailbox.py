@@ -10,14 +10,15 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Row, select
 
-from snoozer import accounts, imap, mailboxes
 from snoozer.db import engine as database
 from snoozer.db.models import Account, ConnectedMailbox
 from snoozer.db.queries import accounts as preferences
 from snoozer.dev import ports, samples
 from snoozer.dev.dovecot import State
 from snoozer.dev.environment import OWNER
-from snoozer.imap import Login, Server
+from snoozer.mailboxes import imap, registry
+from snoozer.mailboxes.imap import Login, Server
+from snoozer.people import accounts
 from snoozer.settings import Settings
 from snoozer.timephrase.locales import Locale
 
@@ -57,7 +58,7 @@ def login(state: State) -> Login:
 def _fill(settings: Settings, state: State, *, now: datetime) -> None:
     """The samples as they came in, in that order. What a start that was killed left in the inbox stays as it is."""
     to = server(state)
-    dial = mailboxes.connector(to, allow_private=settings.allow_private_mailboxes)
+    dial = registry.connector(to, allow_private=settings.allow_private_mailboxes)
     with imap.open(to, login(state), connect=dial) as mailbox:
         if mailbox.select(INBOX).exists:
             return
@@ -70,11 +71,11 @@ def _fill(settings: Settings, state: State, *, now: datetime) -> None:
 def _connect(engine: Engine, settings: Settings, state: State) -> None:
     with engine.connect() as connection:
         account_id, labels = _owner(connection)
-    report = mailboxes.check(server(state), login(state), labels=labels, allow_private=settings.allow_private_mailboxes)
+    report = registry.check(server(state), login(state), labels=labels, allow_private=settings.allow_private_mailboxes)
     if report.problem is not None:
         raise NotReady(report.problem.what)
     with engine.begin() as connection:
-        mailboxes.connect(
+        registry.connect(
             connection,
             account_id=account_id,
             address=OWNER,

@@ -12,7 +12,7 @@ from random import Random
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.db import lab as lab_rows
+from snoozer.lab import queue_rows as lab_rows
 from snoozer.lab.instance import THINKS_SECONDS, Lab
 from snoozer.lab.orders import POISON
 from snoozer.lab.slots import Slot
@@ -232,7 +232,7 @@ FAULTS = (
         label="Start a worker",
         next="It registers, and takes over its share of people from the others.",
         guard="Shares are an order of preference and never a lock.",
-        file="snoozer/domain/bucket_assignment.py",
+        file="snoozer/delivery/bucket_assignment.py",
         test="tests/unit/test_bucket_assignment.py",
         act=_start,
     ),
@@ -333,7 +333,7 @@ FAULTS = (
         label="Drop the line after the dot",
         next="Three mails are accepted without a reply: each is uncertain, and is sent once more with the same bytes.",
         guard="It is known on which side of the dot a session failed.",
-        file="snoozer/smtp/session.py",
+        file="snoozer/mail/smtp/session.py",
         test="tests/process/test_lost_replies.py",
         act=_drop,
     ),
@@ -344,7 +344,7 @@ FAULTS = (
         next="That person's reminders become cases at once, the message is back in the inbox all the same, and others "
         "notice nothing; press again to accept.",
         guard="A refusal counts for its row alone.",
-        file="snoozer/smtp/errors.py",
+        file="snoozer/mail/smtp/errors.py",
         test="tests/mail/test_refusals.py",
         act=_refuse,
     ),
@@ -354,7 +354,7 @@ FAULTS = (
         label="Crash Postgres",
         next="Workers lose their connections; what the mail server replied is kept in a file until it can be recorded.",
         guard="A reply is a fact, and is written down until it is.",
-        file="snoozer/db/fact_journal.py",
+        file="snoozer/queue/fact_journal.py",
         test="tests/db/test_journal.py",
         act=_restart_database,
     ),

@@ -16,20 +16,20 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.db import acts, naive
-from snoozer.db import lab as lab_rows
-from snoozer.db.acts import NewSnooze
 from snoozer.db.engine import make_engine, parse_url
-from snoozer.db.reminder_time import ReminderTime
 from snoozer.db.statements import database_time
 from snoozer.dev import ports
 from snoozer.dev.console import Output
 from snoozer.dev.postgres import Postgres, PostgresRefused
 from snoozer.dev.processes import DATABASE
-from snoozer.lab import subjects
+from snoozer.lab import naive, subjects
+from snoozer.lab import queue_rows as lab_rows
 from snoozer.lab.child import Child, Register
 from snoozer.lab.judge import Judge, Promise
 from snoozer.lab.slots import Kind, Slot
+from snoozer.queue import changes
+from snoozer.queue.changes import NewSnooze
+from snoozer.queue.reminder_time import ReminderTime
 from snoozer.resources import PYTHON_MODULE
 from snoozer.settings import Settings
 
@@ -198,7 +198,7 @@ class Lab:
                     connection, user_email=person, sender_name=name, sender_email=address, messages=share
                 )
                 time = ReminderTime(remind_at=due, zone="UTC")
-                acts.enqueue_many(
+                changes.enqueue_many(
                     connection,
                     user_email=person,
                     snoozes=[

@@ -19,9 +19,9 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer import settings
-from snoozer.db import naive
 from snoozer.db.engine import make_engine
-from snoozer.db.naive import Job
+from snoozer.lab import naive
+from snoozer.lab.naive import Job
 from snoozer.lab.orders import BEFORE_END, Fuse, obey
 
 LEASE = timedelta(seconds=5)

@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.db import lab as lab_rows
-from snoozer.db import naive
 from snoozer.db.engine import limit_transaction
-from snoozer.db.lab import BreakerState, PlacedRow, WorkerRow
+from snoozer.lab import naive
+from snoozer.lab import queue_rows as lab_rows
 from snoozer.lab.instance import Lab, News
 from snoozer.lab.judge import Verdict
+from snoozer.lab.queue_rows import BreakerState, PlacedRow, WorkerRow
 from snoozer.lab.slots import SlotView
 from snoozer.lab.tour import Tour, TourView
 

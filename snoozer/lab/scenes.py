@@ -8,12 +8,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from snoozer.db import lab as lab_rows
-from snoozer.db import naive
-from snoozer.db.lab import FoundRow
+from snoozer.lab import naive
+from snoozer.lab import queue_rows as lab_rows
 from snoozer.lab.faults import busiest
 from snoozer.lab.instance import Lab
 from snoozer.lab.orders import POISON
+from snoozer.lab.queue_rows import FoundRow
 from snoozer.lab.slots import Slot
 
 # A loaded machine takes its time; nothing is judged by it.
@@ -325,7 +325,7 @@ SCENES = (
         title="Recovery",
         question="What if the database itself crashes?",
         guard="Commits that wait for the disk, facts that wait for the database",
-        file="snoozer/db/fact_journal.py",
+        file="snoozer/queue/fact_journal.py",
         test="tests/db/test_journal.py",
         play=_recovery,
     ),

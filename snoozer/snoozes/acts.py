@@ -16,13 +16,13 @@ from typing import Any
 from sqlalchemy import Connection
 
 from snoozer import timephrase
-from snoozer.db import acts as db
-from snoozer.db import events
-from snoozer.db.acts import Chosen
-from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.db.queries import snoozes
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.queue import changes as db
+from snoozer.queue import events
+from snoozer.queue.changes import Chosen
+from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.queue.reminder_time import ReminderTime
 from snoozer.snoozes import recurrence
 from snoozer.snoozes.decision import Act as Act
 from snoozer.snoozes.decision import By as By
@@ -30,7 +30,7 @@ from snoozer.snoozes.decision import Decision, Undoing
 from snoozer.snoozes.decision import Result as Result
 from snoozer.snoozes.decision import Wanted as Wanted
 from snoozer.snoozes.engine import changed, enter, perform
-from snoozer.snoozing import SnoozeError, clean_note, ended_recurrence, event_detail, valid_message_id
+from snoozer.snoozes.input import SnoozeError, clean_note, ended_recurrence, event_detail, valid_message_id
 from snoozer.translations import gettext as _
 
 

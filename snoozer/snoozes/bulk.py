@@ -10,12 +10,12 @@ from uuid import UUID
 
 from sqlalchemy import Connection
 
-from snoozer.db import acts as db
 from snoozer.db import bulk_acts, mailbox_store
 from snoozer.db.queries import snoozes
+from snoozer.queue import changes as db
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By, Cancel, Snooze, Wake, Wanted
-from snoozer.snoozing import Message
+from snoozer.snoozes.input import Message
 
 # The most messages of one act.
 MAX_CHOSEN = 500

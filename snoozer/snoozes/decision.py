@@ -6,11 +6,11 @@ from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
 from snoozer import timephrase
-from snoozer.db.acts import Chosen, Terms
-from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
 from snoozer.db.mailbox_store import KeptFolder
-from snoozer.db.reminder_time import ReminderTime
-from snoozer.snoozing import Message, SnoozeError, ended_recurrence
+from snoozer.queue.changes import Chosen, Terms
+from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.queue.reminder_time import ReminderTime
+from snoozer.snoozes.input import Message, SnoozeError, ended_recurrence
 
 
 class By(NamedTuple):

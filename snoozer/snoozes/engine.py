@@ -10,13 +10,14 @@ from datetime import datetime
 from sqlalchemy import Connection, func, select
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db import acts as db
-from snoozer.db import events, mailbox_store
-from snoozer.db.acts import Chosen, NewSnooze
+from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import KeptFolder, Locked
+from snoozer.queue import changes as db
+from snoozer.queue import events
+from snoozer.queue.changes import Chosen, NewSnooze
 from snoozer.snoozes import recurrence
 from snoozer.snoozes.decision import Act, By, Decision, Result, Undoing, Wanted
-from snoozer.snoozing import SnoozeError, event_detail
+from snoozer.snoozes.input import SnoozeError, event_detail
 from snoozer.translations import gettext as _
 
 

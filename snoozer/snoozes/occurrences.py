@@ -13,14 +13,15 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, func, or_, select
 
-from snoozer.db import events, ledger, mailbox_store, statements
+from snoozer.db import mailbox_store, statements
 from snoozer.db.models import EMAIL, Account, Event, MailboxMessage, Send, Snooze, is_message_of, promised_time
 from snoozer.db.queries import Found, columns
-from snoozer.db.queue import ReminderTime
-from snoozer.domain.links import Link
+from snoozer.mail.links import Link
+from snoozer.queue import events, ledger
+from snoozer.queue.queue import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Acknowledge, By, Cancel, Wanted
-from snoozer.snoozing import Message
+from snoozer.snoozes.input import Message
 from snoozer.timephrase import next_reminder_after
 
 OccurrenceStatus = Literal["open", "done", "asleep"]

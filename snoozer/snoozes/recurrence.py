@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, NamedTuple, Protocol
 
-from snoozer.db.reminder_time import ReminderTime
-from snoozer.snoozing import SnoozeError
+from snoozer.queue.reminder_time import ReminderTime
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase import Recurrence, next_reminder_after
 from snoozer.timephrase import series as rules
 from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of

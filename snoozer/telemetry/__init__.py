@@ -14,9 +14,9 @@ from opentelemetry.trace import Link, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from sqlalchemy import Engine
 
-from snoozer.domain.reminder import Claim, DeliveryOutcome, Recovered
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Recovered
+from snoozer.telemetry.configuration import Config
 from snoozer.telemetry.labels import QUEUE, UNNAMED
-from snoozer.telemetry_config import Config
 
 if TYPE_CHECKING:
     from snoozer.telemetry.instruments import Instruments

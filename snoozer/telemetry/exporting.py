@@ -30,8 +30,8 @@ from opentelemetry.util.types import Attributes
 
 from snoozer import __version__
 from snoozer.runtime.process_identity import process_name
+from snoozer.telemetry.configuration import Config, SignalConfig
 from snoozer.telemetry.spans import trace_statements
-from snoozer.telemetry_config import Config, SignalConfig
 
 log = logging.getLogger(__name__)
 

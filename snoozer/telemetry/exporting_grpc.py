@@ -6,7 +6,7 @@ from typing import Any
 
 import grpc
 
-from snoozer.telemetry_config import GRPC_PACKAGE, SignalConfig
+from snoozer.telemetry.configuration import GRPC_PACKAGE, SignalConfig
 
 
 def exporter(module: str, name: str, config: SignalConfig, **more: Any) -> Any:

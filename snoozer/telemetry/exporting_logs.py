@@ -10,8 +10,8 @@ from opentelemetry.sdk._logs import LoggerProvider
 from opentelemetry.sdk._logs.export import BatchLogRecordProcessor, ConsoleLogRecordExporter
 from opentelemetry.sdk.resources import Resource
 
-from snoozer.log_format import EVENT, FACTS, exception_lines
-from snoozer.telemetry_config import BatchConfig
+from snoozer.telemetry.configuration import BatchConfig
+from snoozer.telemetry.log_format import EVENT, FACTS, exception_lines
 
 # What sends records must not send those about sending.
 OWN_LOGGERS = ("opentelemetry", "urllib3", "grpc")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from opentelemetry.metrics import Meter
 
-from snoozer.domain.reminder import Claim, DeliveryOutcome, Recovered
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Recovered
 from snoozer.telemetry.labels import ATTEMPTS_SPENT, QUEUE, WORKER_LOST, host_of
 
 ENDED = frozenset({DeliveryOutcome.SENT, DeliveryOutcome.ALREADY_SENT, DeliveryOutcome.RETURNED})

@@ -7,8 +7,8 @@ two parts of an enhanced code (RFC 3463), the first digit of the reply, or the c
 
 import re
 
-from snoozer.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
-from snoozer.smtp.transport import Reply
+from snoozer.mail.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.mail.smtp.transport import Reply
 
 QUEUE = {"queue": "email_snoozes"}
 UNNAMED = "other"

@@ -16,12 +16,13 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from werkzeug.middleware.proxy_fix import ProxyFix
 
-from snoozer import log_format, telemetry
 from snoozer import settings as environment
+from snoozer import telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings, SettingsError
+from snoozer.telemetry import log_format
 from snoozer.web import (
     api,
     auth,
@@ -38,44 +39,44 @@ from snoozer.web import (
     request_counts,
     security_headers,
 )
-from snoozer.web.admin import watching
-from snoozer.web.admin.accounts import blueprint as admin_accounts
-from snoozer.web.admin.audit import blueprint as admin_audit
-from snoozer.web.admin.breakers import blueprint as admin_breakers
-from snoozer.web.admin.case_views import blueprint as admin_case_views
-from snoozer.web.admin.cases import blueprint as admin_cases
-from snoozer.web.admin.confirmation import blueprint as admin_confirmation
-from snoozer.web.admin.mailboxes import blueprint as admin_mailboxes
-from snoozer.web.admin.operations import blueprint as admin_operations
-from snoozer.web.admin.overview import blueprint as admin
-from snoozer.web.admin.pauses import blueprint as admin_pauses
 from snoozer.web.api import rate_limits
-from snoozer.web.bulk.routes import blueprint as bulk
-from snoozer.web.day_shape.routes import blueprint as day_shape
 from snoozer.web.dev_mail.routes import blueprint as dev_mail
-from snoozer.web.devices.routes import blueprint as devices
-from snoozer.web.feeds.routes import blueprint as feeds
 from snoozer.web.health.routes import blueprint as health
 from snoozer.web.live import streams
 from snoozer.web.live.routes import blueprint as live
-from snoozer.web.mailbox.routes import blueprint as mailbox
-from snoozer.web.mailboxes.routes import blueprint as mailboxes
-from snoozer.web.mailboxes.sign_in import blueprint as mailbox_sign_in
-from snoozer.web.personal_data.deletion import blueprint as deletion
-from snoozer.web.personal_data.routes import blueprint as personal_data
-from snoozer.web.programs.description import blueprint as api_description
-from snoozer.web.programs.routes import blueprint as programs
-from snoozer.web.push.routes import blueprint as push
+from snoozer.web.mailboxes.connected.routes import blueprint as mailboxes
+from snoozer.web.mailboxes.connected.sign_in import blueprint as mailbox_sign_in
+from snoozer.web.mailboxes.mail.routes import blueprint as mailbox
+from snoozer.web.notify.feeds.routes import blueprint as feeds
+from snoozer.web.notify.push.routes import blueprint as push
+from snoozer.web.notify.webhooks.routes import blueprint as webhooks
+from snoozer.web.operators import watching
+from snoozer.web.operators.accounts import blueprint as admin_accounts
+from snoozer.web.operators.audit import blueprint as admin_audit
+from snoozer.web.operators.breakers import blueprint as admin_breakers
+from snoozer.web.operators.case_views import blueprint as admin_case_views
+from snoozer.web.operators.cases import blueprint as admin_cases
+from snoozer.web.operators.confirmation import blueprint as admin_confirmation
+from snoozer.web.operators.mailboxes import blueprint as admin_mailboxes
+from snoozer.web.operators.operations import blueprint as admin_operations
+from snoozer.web.operators.overview import blueprint as admin
+from snoozer.web.operators.pauses import blueprint as admin_pauses
+from snoozer.web.people.devices.routes import blueprint as devices
+from snoozer.web.people.personal_data.deletion import blueprint as deletion
+from snoozer.web.people.personal_data.routes import blueprint as personal_data
+from snoozer.web.people.programs.description import blueprint as api_description
+from snoozer.web.people.programs.routes import blueprint as programs
+from snoozer.web.people.settings.routes import blueprint as settings_pages
+from snoozer.web.people.sign_in.organisation import blueprint as organisation_sign_in
+from snoozer.web.people.sign_in.routes import blueprint as sign_in
 from snoozer.web.pwa.routes import blueprint as pwa
-from snoozer.web.reminder_links.routes import blueprint as reminder_links
-from snoozer.web.search_suggestions.routes import blueprint as search_suggestions
-from snoozer.web.settings.routes import blueprint as settings_pages
 from snoozer.web.share.routes import blueprint as share
-from snoozer.web.sign_in.organisation import blueprint as organisation_sign_in
-from snoozer.web.sign_in.routes import blueprint as sign_in
+from snoozer.web.snoozes.bulk.routes import blueprint as bulk
+from snoozer.web.snoozes.day_shape.routes import blueprint as day_shape
 from snoozer.web.snoozes.occurrences import blueprint as occurrences
+from snoozer.web.snoozes.reminder_links.routes import blueprint as reminder_links
 from snoozer.web.snoozes.routes import blueprint as snoozes
-from snoozer.web.webhooks.routes import blueprint as webhooks
+from snoozer.web.snoozes.search_suggestions.routes import blueprint as search_suggestions
 
 BLUEPRINTS = (
     sign_in,

@@ -13,15 +13,16 @@ from itsdangerous import Signer
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
-from snoozer import accounts, day_shapes, security_log
 from snoozer.db import list_changes
-from snoozer.db.models import Account
+from snoozer.db.models import Account, roles
+from snoozer.db.models.roles import Role
 from snoozer.db.queries import accounts as queries
 from snoozer.db.queries import deletions, mailboxes, pauses, webhooks
 from snoozer.db.queries.delivery import DeliveryStatus
-from snoozer.domain import roles
-from snoozer.domain.roles import Role
+from snoozer.people import accounts
 from snoozer.settings import Settings
+from snoozer.snoozes import day_shapes
+from snoozer.telemetry import security_log
 from snoozer.translations import speaking
 from snoozer.web import context
 from snoozer.web.text.browser_name import browser_name

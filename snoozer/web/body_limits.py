@@ -11,7 +11,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, RequestEntityTooLarge
 
-from snoozer import api_tokens
+from snoozer.people import api_tokens
 from snoozer.web import auth, context
 from snoozer.web.api.auth import bearer_token
 from snoozer.web.front import BodyLimits, Environ

@@ -16,7 +16,7 @@ from snoozer.db.engine import limit_transaction
 from snoozer.db.errors import DEADLOCK, is_timeout, sqlstate
 from snoozer.db.queries import delivery
 from snoozer.db.queries.delivery import DeliveryStatus
-from snoozer.oidc.provider import Provider
+from snoozer.people.oidc.provider import Provider
 from snoozer.settings import Settings
 
 T = TypeVar("T")

@@ -12,9 +12,9 @@ from typing import Any
 
 from gunicorn.glogging import Logger
 
-from snoozer import log_format, settings
+from snoozer import settings
 from snoozer.settings import SettingsError
-from snoozer.telemetry import request_counts
+from snoozer.telemetry import log_format, request_counts
 from snoozer.web import required_settings
 
 worker_class = "snoozer.web.server.Worker"

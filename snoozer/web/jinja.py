@@ -14,7 +14,7 @@ from snoozer.translations import N_, current_language, language_of
 from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
-from snoozer.web.mailbox.files import FRAME_SANDBOX
+from snoozer.web.mailboxes.mail.files import FRAME_SANDBOX
 from snoozer.web.text.arrival_text import rest_text
 from snoozer.web.text.browser_name import browser_in_words
 from snoozer.web.text.history import group_by_day

@@ -5,7 +5,7 @@ import ipaddress
 
 from flask import request
 
-from snoozer.domain.secret_keys import derive
+from snoozer.runtime.secret_keys import derive
 from snoozer.web import context
 
 

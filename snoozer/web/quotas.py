@@ -4,8 +4,8 @@ from datetime import timedelta
 
 from flask import Flask, Response, g, make_response, render_template, request
 
-from snoozer import security_log
-from snoozer.quotas import QuotaReached
+from snoozer.people.quotas import QuotaReached
+from snoozer.telemetry import security_log
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.api import rate_limits

@@ -3,7 +3,7 @@
 from sqlalchemy import Engine
 
 from snoozer.db import mailbox_store
-from snoozer.operations import pauses
+from snoozer.operators import pauses
 from snoozer.settings import Settings
 from tests.db.operations import OPERATOR, an_operation
 from tests.factories import ANN, HOUR, a_kept_message, a_mailbox, a_snooze, an_original, now

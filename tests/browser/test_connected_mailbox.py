@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import Page, Request, expect
 from sqlalchemy import Engine, text
 
-from snoozer.mime.html_sanitizer import sanitize
+from snoozer.mail.html_sanitizer import sanitize
 from snoozer.settings import Settings
 from tests.browser.conftest import Opened, Site
 from tests.conftest import missing

@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from sqlalchemy import Engine, text
 
-from snoozer.housekeeping.returns import return_due
+from snoozer.delivery.chores.returns import return_due
 from tests.browser.conftest import Opened
 from tests.browser.live import a_browser, listening, site_with_streams
 from tests.browser.rows import focused, hold, is_same, letters, release, shown, watched

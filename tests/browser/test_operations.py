@@ -4,7 +4,7 @@ import pytest
 from playwright.sync_api import expect
 from sqlalchemy import Engine
 
-from snoozer.operations import chunks
+from snoozer.operators import chunks
 from tests.browser.conftest import Opened
 from tests.db.operations import an_operation
 from tests.factories import HOUR, a_snooze, now

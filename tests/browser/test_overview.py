@@ -7,7 +7,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from sqlalchemy import Engine, text
 
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
 from tests.browser.axe import at_every_size
 from tests.browser.conftest import Opened
 from tests.browser.live import a_browser, listening, site_with_streams

@@ -12,8 +12,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.cli import commands
-from snoozer.db import queue
-from snoozer.domain.reminder import Claim, Deferral, Send
+from snoozer.queue import queue
+from snoozer.queue.reminder import Claim, Deferral, Send
 from snoozer.settings import Settings
 from snoozer.timephrase import Recurrence
 from tests.api_sites import a_site

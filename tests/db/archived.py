@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from snoozer.db import archive
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
+from snoozer.queue import archive
 from tests.db.transitions import a_reserved_send, finalize, mark, record
 from tests.factories import a_snooze, now
 

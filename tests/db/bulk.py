@@ -6,11 +6,11 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, Engine
 
-from snoozer.db.queue import ReminderTime
+from snoozer.queue.queue import ReminderTime
 from snoozer.snoozes import acts, bulk
 from snoozer.snoozes.acts import By, Cancel, Snooze, Wake
 from snoozer.snoozes.bulk import Done, Summary, Undone
-from snoozer.snoozing import Message
+from snoozer.snoozes.input import Message
 from tests.factories import ANN, HOUR, now
 
 Work = Callable[[Connection], Done]

@@ -7,12 +7,12 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, text
 
-from snoozer import day_shapes
-from snoozer.db import queue
-from snoozer.db.ledger import UncertainPolicy
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
 from snoozer.delivery.settling import Ending, settle
-from snoozer.domain.day_shape import DayShape
+from snoozer.queue import queue
+from snoozer.queue.ledger import UncertainPolicy
+from snoozer.snoozes import day_shapes
+from snoozer.timephrase.day_shape import DayShape
 from tests.factories import ANN, HOUR, now
 
 UTC_CLOCK = ZoneInfo("UTC")

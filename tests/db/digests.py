@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.settling import Ending, settle
-from snoozer.domain.reminder import DeliveryOutcome, Failure, Send
+from snoozer.queue.reminder import DeliveryOutcome, Failure, Send
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, turn
 from tests.db.transitions import a_fact, mark
 from tests.factories import a_snooze, now, the_row

@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from snoozer.db.queue import ReminderTime
 from snoozer.delivery.settling import finish
-from snoozer.domain.links import Link
-from snoozer.domain.reminder import Claim, Send
+from snoozer.mail.links import Link
+from snoozer.queue.queue import ReminderTime
+from snoozer.queue.reminder import Claim, Send
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.occurrences import Occurrence
 from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, record, release_one

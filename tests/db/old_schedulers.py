@@ -10,10 +10,10 @@ from apscheduler.jobstores.sqlalchemy import SQLAlchemyJobStore
 from apscheduler.schedulers.background import BackgroundScheduler
 from sqlalchemy import create_engine, text
 
-from snoozer.cutover import files
-from snoozer.cutover.importing import JobImport
-from snoozer.cutover.jobs import FIELDS, Job, JobReader
-from snoozer.cutover.record import Source
+from snoozer.operators.cutover import files
+from snoozer.operators.cutover.importing import JobImport
+from snoozer.operators.cutover.jobs import FIELDS, Job, JobReader
+from snoozer.operators.cutover.record import Source
 
 BEAT = """
     CREATE TABLE django_celery_beat_crontabschedule (

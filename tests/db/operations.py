@@ -7,8 +7,8 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import operations
-from snoozer.operations import acts, chunks
-from snoozer.operations.chunks import Request
+from snoozer.operators import chunks, row_acts
+from snoozer.operators.chunks import Request
 
 OPERATOR = "operator:1"
 
@@ -31,7 +31,7 @@ def operate(
     id, _ = chunks.enter(connection, asked, batches=[ids])
     operation = operations.lock(connection, id=id)
     assert operation is not None
-    verdicts = acts.apply(connection, operation, ids)
+    verdicts = row_acts.apply(connection, operation, ids)
     operations.record(connection, id=id, verdicts=verdicts)
     return sorted(id for id, verdict in verdicts.items() if verdict.result == "done")
 

@@ -6,8 +6,9 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import acts, pauses, queue
-from snoozer.domain.reminder import Claim
+from snoozer.db import pauses
+from snoozer.queue import changes, queue
+from snoozer.queue.reminder import Claim
 from tests.db.links import DAILY
 from tests.db.operations import operate
 
@@ -77,7 +78,7 @@ def resumed(connection: Connection, held: Claim) -> object:
 
 OPERATORS_ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("set_aside", plainly(set_aside)),
-    ("lock_for_operator", plainly(lambda connection, held: acts.lock_for_operator(connection, ids=[held.id]))),
+    ("lock_for_operator", plainly(lambda connection, held: changes.lock_for_operator(connection, ids=[held.id]))),
     ("release_claims", plainly(operated("release", of_the_living=True))),
     ("delay", plainly(operated("delay", delay_seconds=3_600))),
     ("dismiss", plainly(operated("dismiss"))),

@@ -8,15 +8,15 @@ from random import Random
 
 from sqlalchemy import Engine
 
-from snoozer.db.fact_journal import FactJournal
-from snoozer.db.ledger import UncertainPolicy
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.pipeline import DeliveryPipeline
 from snoozer.delivery.settling import Settler
-from snoozer.domain.reminder import Send
-from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.server_limits import ServerLimits
+from snoozer.mail.smtp.connection_pool import ConnectionPool
+from snoozer.mail.smtp.server_limits import ServerLimits
+from snoozer.queue.fact_journal import FactJournal
+from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import Send
 from tests.mail.scripted_server import ScriptedServer
 
 TIMEOUT = 60

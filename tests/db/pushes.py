@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Engine, text
 
 from snoozer.db import mailbox_store
-from snoozer.delivery.push import PushSender
-from snoozer.housekeeping.returns import return_due
+from snoozer.delivery.chores.returns import return_due
+from snoozer.notify.push_sender import PushSender
 from tests.db.transitions import claim, mark, record, reserve
 from tests.factories import ANN, a_kept_message, a_snooze, now
 from tests.push_service import KEYS, Subscription, subscribe

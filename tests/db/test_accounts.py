@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import OperationalError
 
-from snoozer import accounts, api_tokens
-from snoozer.accounts import Invitation
-from snoozer.domain import secret_keys
+from snoozer.people import accounts, api_tokens
+from snoozer.people.accounts import Invitation
+from snoozer.runtime import secret_keys
 from tests.factories import ANN
 from tests.factories import People as _People
 

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts, api_tokens
-from snoozer.domain.scopes import ALL_SCOPES, Scope
+from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.people import accounts, api_tokens
 from tests.factories import ANN, HOUR, People, now
 
 

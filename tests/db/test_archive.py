@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import archive, health_checks, ledger, queue
-from snoozer.db.ledger import Recorded, UncertainPolicy
+from snoozer.db import health_checks
 from snoozer.db.queries import api_snoozes
 from snoozer.db.queries import snoozes as pages
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
+from snoozer.queue import archive, ledger, queue
+from snoozer.queue.ledger import Recorded, UncertainPolicy
 from tests.acting import cancel
 from tests.db.archived import (
     DAY,

@@ -13,8 +13,8 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
-from snoozer.db import archive, queue
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
+from snoozer.queue import archive, queue
 from tests.db.archived import DAY, OLD, RETENTION, TABLES, counts, finished, sent, without_partitions
 from tests.db.transitions import claim, finalize
 from tests.factories import a_snooze, now
@@ -100,7 +100,7 @@ def test_a_clock_killed_in_the_middle_of_a_batch_loses_nothing(engine: Engine) -
         sent(engine)
     before = counts(engine)
     program = (
-        "import sys; from datetime import timedelta; from snoozer.housekeeping import chores; "
+        "import sys; from datetime import timedelta; from snoozer.delivery.chores import chores; "
         "from snoozer.db.engine import make_engine; "
         "config = chores.Retention(archive_after=timedelta(days=35), keep_months=24); "
         "chores.archive(make_engine(sys.argv[1], name='victim'), config=config)"

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.housekeeping import chores
-from snoozer.housekeeping.chore_runner import BATCH_SIZE, MAX_BATCHES
+from snoozer.delivery.chores import chores
+from snoozer.delivery.chores.chore_runner import BATCH_SIZE, MAX_BATCHES
 from tests.db.archived import DAY, RETENTION, TABLES, finished, partitions, without_partitions
 from tests.factories import a_snooze, now, the_row
 

@@ -6,10 +6,10 @@ from uuid import uuid4
 
 from sqlalchemy import Engine, text
 
-from snoozer.db import breaker
-from snoozer.db.breaker import Permit
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.smtp.server_limits import ServerLimits
+from snoozer.mail.smtp.server_limits import ServerLimits
+from snoozer.queue import breaker
+from snoozer.queue.breaker import Permit
 from tests.statements import statements
 
 SERVER = "mail.example:25"

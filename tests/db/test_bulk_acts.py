@@ -9,11 +9,11 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import accounts
-from snoozer.db import acts as db
+from snoozer.queue import changes as db
 from snoozer.snoozes import bulk
 from snoozer.snoozes.acts import Act, Annotate, By, Move
 from snoozer.snoozes.bulk import Summary, Undone
-from snoozer.snoozing import Message
+from snoozer.snoozes.input import Message
 from tests import acting
 from tests.db.bulk import BY, cancelled, later, perform, rescheduled, snoozed, undo
 from tests.db.links import DAILY

@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import ledger, mailbox_store, queue
-from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.queue import ReminderTime
-from snoozer.domain.reminder import Claim, Send
+from snoozer.db import mailbox_store
+from snoozer.queue import ledger, queue
+from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.queue import ReminderTime
+from snoozer.queue.reminder import Claim, Send
 from snoozer.snoozes.acts import Pause, Skip, Wake
 from tests import acting
 from tests.db.links import DAILY

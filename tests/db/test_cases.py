@@ -9,7 +9,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db.queries import Cursor, case_groups, cases
 from snoozer.db.queries.case_filter import CLASSES, Filter, InvalidFilter
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
 from tests.db.archived import RETENTION
 from tests.db.reading import reading
 from tests.factories import ANN, HOUR, a_snooze, now

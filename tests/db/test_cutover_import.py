@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
-from snoozer.cutover import apscheduler_store, celery_beat, databases, importing
-from snoozer.cutover.record import Record, SourceError
 from snoozer.db import cutover
-from snoozer.db.acts import import_jobs
-from snoozer.housekeeping import erasing
+from snoozer.delivery.chores import erasing
+from snoozer.operators.cutover import apscheduler_store, celery_beat, databases, importing
+from snoozer.operators.cutover.record import Record, SourceError
+from snoozer.queue.changes import import_jobs
 from snoozer.timephrase.recurrence import Recurrence
 from tests.acting import cancel
 from tests.db.old_schedulers import Run, a_file, a_job_store, a_reader, beat_tables

@@ -7,17 +7,18 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import day_shapes
-from snoozer.db import health_checks, mailbox_store, queue, support
+from snoozer.db import health_checks, mailbox_store, support
 from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import snoozes
 from snoozer.db.queries.returned import last_returns
-from snoozer.db.queue import ReminderTime
+from snoozer.delivery.chores import chores
+from snoozer.delivery.chores.returns import return_due
 from snoozer.delivery.settling import Ending, finish, settle
-from snoozer.domain.day_shape import DayShape
-from snoozer.domain.reminder import Deferral, DeliveryOutcome
-from snoozer.housekeeping import chores
-from snoozer.housekeeping.returns import return_due
+from snoozer.queue import queue
+from snoozer.queue.queue import ReminderTime
+from snoozer.queue.reminder import Deferral, DeliveryOutcome
+from snoozer.snoozes import day_shapes
+from snoozer.timephrase.day_shape import DayShape
 from tests.acting import reschedule
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, resting, take, turn
 from tests.db.invariants import look

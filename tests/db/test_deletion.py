@@ -6,14 +6,15 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts, api_tokens
-from snoozer.db import deletions, push, queue
+from snoozer.db import deletions, push
 from snoozer.db.models import metadata
-from snoozer.housekeeping import chores, erasing
-from snoozer.housekeeping.erasing import erase_accounts
-from snoozer.personal_data import deletion, importing
-from snoozer.personal_data.files import FILES
-from snoozer.personal_data.reading import Reading
+from snoozer.delivery.chores import chores, erasing
+from snoozer.delivery.chores.erasing import erase_accounts
+from snoozer.people import accounts, api_tokens
+from snoozer.people.personal_data import deletion, importing
+from snoozer.people.personal_data.files import FILES
+from snoozer.people.personal_data.reading import Reading
+from snoozer.queue import queue
 from snoozer.settings import Settings
 from tests.acting import cancel
 from tests.db.archived import RETENTION, finished

@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import digests
-from snoozer.db.ledger import Refusal
-from snoozer.db.queue import ReminderTime
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.settling import Ending, settle
-from snoozer.domain.links import Link
-from snoozer.domain.reminder import DeliveryOutcome, Failure
+from snoozer.mail.links import Link
+from snoozer.queue import digests
+from snoozer.queue.ledger import Refusal
+from snoozer.queue.queue import ReminderTime
+from snoozer.queue.reminder import DeliveryOutcome, Failure
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.acts import Pause
 from tests import acting

@@ -7,12 +7,12 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import inbox
-from snoozer.db import ledger
-from snoozer.db.ledger import UncertainPolicy
-from snoozer.domain.links import Action, Link
-from snoozer.domain.reminder import Send
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
+from snoozer.mail.links import Action, Link
+from snoozer.mailboxes import inbox
+from snoozer.queue import ledger
+from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import Send
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.acts import Pause
 from tests import acting

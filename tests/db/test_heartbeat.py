@@ -12,9 +12,9 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.engine import READ_TIMEOUT, make_engine
-from snoozer.db.workers import Description
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
-from snoozer.domain.reminder import Claim
+from snoozer.queue.reminder import Claim
+from snoozer.queue.workers import Description
 from tests.db.transitions import claim
 from tests.factories import a_snooze, the_row
 from tests.stalling import StallingWay

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import workers
-from snoozer.db.ledger import UncertainPolicy
-from snoozer.housekeeping import chores
-from snoozer.housekeeping.chore_runner import record_server_start, run_exclusive, run_if_due
+from snoozer.delivery.chores import chores
+from snoozer.delivery.chores.chore_runner import record_server_start, run_exclusive, run_if_due
+from snoozer.queue import workers
+from snoozer.queue.ledger import UncertainPolicy
 from tests.db.transitions import a_reserved_send, claim, lapse, mark
 from tests.factories import HOUR, a_snooze, the_events, the_row
 

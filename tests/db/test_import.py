@@ -6,14 +6,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
 from snoozer.db.models import Account
 from snoozer.db.queries import imports as queries
-from snoozer.housekeeping import chores
-from snoozer.personal_data import importing
-from snoozer.personal_data.files import FILES
-from snoozer.personal_data.importing import Imported
-from snoozer.quotas import Limits, QuotaReached
+from snoozer.delivery.chores import chores
+from snoozer.people import accounts
+from snoozer.people.personal_data import importing
+from snoozer.people.personal_data.files import FILES
+from snoozer.people.personal_data.importing import Imported
+from snoozer.people.quotas import Limits, QuotaReached
 from snoozer.settings import Settings
 from tests.db.archived import RETENTION, finished, partitions, sent
 from tests.db.transitions import claim

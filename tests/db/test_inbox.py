@@ -6,11 +6,11 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import inbox
+from snoozer.cli import inbound
 from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import KeptFolder
-from snoozer.inbound import main
-from snoozer.inbound.lmtp_server import IncomingMail
+from snoozer.mailboxes import inbox
+from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, an_original, now, wait_until_a_session_waits
 
 UNNAMED = b"From: backup@mail.example\r\nSubject: The disk is full\r\n\r\nNo Message-ID, no date\r\n"
@@ -29,7 +29,7 @@ def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
     people.ann()
     incoming = IncomingMail(mail_from="bob@mail.example", rcpt_to=(ANN, ANN.upper()), original=original)
     for _ in range(3):
-        assert main.store(engine, incoming) == [main.STORED] * 2
+        assert inbound.store(engine, incoming) == [inbound.STORED] * 2
     with engine.connect() as connection:
         [row] = connection.execute(
             text("SELECT message_id, original FROM messages JOIN message_originals USING (id)")
@@ -38,7 +38,7 @@ def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
 
 
 def test_a_mail_to_many_is_stored_for_a_few_in_each_transaction(engine: Engine, people: People) -> None:
-    addresses = [f"ann{number}@snoozer.example" for number in range(main.RECIPIENTS_AT_ONCE + 1)]
+    addresses = [f"ann{number}@snoozer.example" for number in range(inbound.RECIPIENTS_AT_ONCE + 1)]
     for address in addresses:
         people.ann(email=address)
     original = an_original()
@@ -48,14 +48,14 @@ def test_a_mail_to_many_is_stored_for_a_few_in_each_transaction(engine: Engine, 
         digest = hashlib.sha256(original).hexdigest()
         mailbox_store.lock_original(holding, user_email=addresses[-1], sha256=digest)
         answers: list[str] = []
-        storing = Thread(target=lambda: answers.extend(main.store(engine, incoming)))
+        storing = Thread(target=lambda: answers.extend(inbound.store(engine, incoming)))
         storing.start()
         wait_until_a_session_waits(engine, who=storing)
         with engine.connect() as watcher:
             stored = watcher.execute(text("SELECT count(*) FROM messages")).scalar_one()
     storing.join()
-    assert stored == main.RECIPIENTS_AT_ONCE
-    assert answers == [main.STORED] * len(addresses)
+    assert stored == inbound.RECIPIENTS_AT_ONCE
+    assert answers == [inbound.STORED] * len(addresses)
 
 
 def test_the_same_mail_by_another_way_is_known(engine: Engine) -> None:

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import health_checks, ledger, queue
-from snoozer.db.queue import Claims, Lane, ReminderTime
+from snoozer.db import health_checks
+from snoozer.queue import ledger, queue
+from snoozer.queue.queue import Claims, Lane, ReminderTime
 from tests import acting
 from tests.db import stepping
 from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job

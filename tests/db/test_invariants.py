@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import health_checks, ledger, queue, workers
+from snoozer.db import health_checks
+from snoozer.queue import ledger, queue, workers
 from tests import acting
 from tests.db.invariants import look, shown
 from tests.db.operations import operate

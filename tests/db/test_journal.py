@@ -8,9 +8,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.db.fact_journal import FactJournal
-from snoozer.db.ledger import Fact
 from snoozer.delivery.settling import record_inherited_facts
+from snoozer.queue.fact_journal import FactJournal
+from snoozer.queue.ledger import Fact
 from tests.db.transitions import a_fact, a_reserved_send, mark
 from tests.factories import the_events, the_send
 

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.mailbox_reading.kept import KeptMailbox
-from snoozer.mailbox_reading.mailbox import Mailbox, MailboxError
+from snoozer.mailboxes.read.kept import KeptMailbox
+from snoozer.mailboxes.read.mailbox import Mailbox, MailboxError
 from tests.factories import ANN, People, a_kept_message, an_original
 from tests.imap.strange_structures import NESTED, WITH_FILE
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import queue
 from snoozer.db.engine import autocommit
-from snoozer.db.queue import Lane, ReminderTime
 from snoozer.delivery.claiming import FairScheduler
 from snoozer.delivery.key_sweep import KEYS_PER_SWEEP, SWEEP_SECONDS, KeySweep
-from snoozer.domain.reminder import Claim
+from snoozer.queue import queue
+from snoozer.queue.queue import Lane, ReminderTime
+from snoozer.queue.reminder import Claim
 from tests.acting import cancel, reschedule, snooze, undo
 from tests.db.reading import reading
 from tests.db.transitions import LEASE, finalize, release

@@ -11,9 +11,9 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db import ledger, queue, workers
 from snoozer.db.engine import autocommit, make_engine
-from snoozer.domain.reminder import Claim, Send
+from snoozer.queue import ledger, queue, workers
+from snoozer.queue.reminder import Claim, Send
 from tests.db.transitions import SHA, a_fact, a_reserved_send, claim, finalize, mark, refuse_one, reserve
 from tests.factories import the_row, the_send
 from tests.stalling import StallingWay

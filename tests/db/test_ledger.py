@@ -7,10 +7,11 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db import accounts, ledger, queue
-from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.queue import ReminderTime
-from snoozer.mime.compose import ReminderWriter
+from snoozer.db import accounts
+from snoozer.mail.compose import ReminderWriter
+from snoozer.queue import ledger, queue
+from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.queue import ReminderTime
 from tests.acting import cancel, reschedule
 from tests.db.transitions import (
     HOLD,

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from sqlalchemy import Engine
 
-from snoozer.db import ledger
+from snoozer.queue import ledger
 from tests.db.transitions import a_fact, a_reserved_send, lapse, mark, record, recover, recovered, reserve
 from tests.factories import the_send
 

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import inbox
-from snoozer.db import list_changes, mailbox_store, queue
+from snoozer.db import list_changes, mailbox_store
 from snoozer.db.list_changes import MAX_NAMED, UNKNOWN, Changes, OpenList, is_snapshot
-from snoozer.domain import secret_keys
-from snoozer.housekeeping import chores
-from snoozer.housekeeping.returns import return_due
+from snoozer.delivery.chores import chores
+from snoozer.delivery.chores.returns import return_due
+from snoozer.mailboxes import inbox
+from snoozer.queue import queue
+from snoozer.runtime import secret_keys
 from tests.acting import cancel
 from tests.db.transitions import claim, finalize, release
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_mailbox, a_snooze, an_original, now

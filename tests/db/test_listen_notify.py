@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
 from snoozer.db.engine import make_engine
-from snoozer.db.listen_notify import NotifyListener, listen
+from snoozer.queue.listen_notify import NotifyListener, listen
 from tests.db.transitions import claim, finalize
 from tests.factories import HOUR, a_snooze, now
 from tests.stalling import StallingWay

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import mailbox_leases
-from snoozer.imap.errors import ImapError
-from snoozer.mailbox_sync.attendance import AFTER_REFUSED_SIGN_IN, Attendance
-from snoozer.mailbox_sync.ownership import SILENCE, Ownership
+from snoozer.mailboxes.imap.errors import ImapError
+from snoozer.mailboxes.sync.attendance import AFTER_REFUSED_SIGN_IN, Attendance
+from snoozer.mailboxes.sync.ownership import SILENCE, Ownership
 from snoozer.runtime.process_identity import process_name
 from tests.factories import People, a_mailbox
 

@@ -3,9 +3,11 @@
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import accounts, encryption, mailboxes
 from snoozer.db.queries import mailboxes as queries
-from snoozer.imap.connection import Login, Server
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.imap.connection import Login, Server
+from snoozer.people import accounts
+from snoozer.runtime import encryption
 from tests.factories import ANN, HOUR, People, a_mailbox, now
 
 RING = ["a-test-key-of-enough-length"]
@@ -14,25 +16,25 @@ PROBLEM = {"problem": "login", "problem_since": now() - HOUR}
 
 def connect(connection: Connection, account_id: int, *, username: str = "ann", password: str = "wordpass") -> int:  # noqa: S107
     server, login = Server("imap.mail.example", 993, "tls"), Login(username, password)
-    return mailboxes.connect(connection, account_id=account_id, address=ANN, server=server, login=login, key_ring=RING)
+    return registry.connect(connection, account_id=account_id, address=ANN, server=server, login=login, key_ring=RING)
 
 
 def test_two_requests_at_once_connect_no_more_than_the_most(engine: Engine, people: People) -> None:
     """The second waits for the first, and counts what it connected."""
     ann = people.ann()
-    for _ in range(mailboxes.MAX_MAILBOXES - 1):
+    for _ in range(registry.MAX_MAILBOXES - 1):
         a_mailbox(engine, account_id=ann.id)
     with engine.begin() as first:
         connect(first, ann.id, username="one")
         with engine.begin() as second, pytest.raises(Exception, match="lock timeout"):
             second.execute(text("SET LOCAL lock_timeout = '100ms'"))
             connect(second, ann.id, username="two")
-    with engine.begin() as second, pytest.raises(mailboxes.NotConnected, match="that is the most"):
+    with engine.begin() as second, pytest.raises(registry.NotConnected, match="that is the most"):
         connect(second, ann.id, username="two")
     with engine.begin() as again:
         connect(again, ann.id, username="one", password="another")
     with engine.connect() as connection:
-        assert len(queries.connected(connection, account_id=ann.id)) == mailboxes.MAX_MAILBOXES
+        assert len(queries.connected(connection, account_id=ann.id)) == registry.MAX_MAILBOXES
 
 
 def test_one_mailbox_belongs_to_one_account(engine: Engine, people: People) -> None:
@@ -40,7 +42,7 @@ def test_one_mailbox_belongs_to_one_account(engine: Engine, people: People) -> N
     ann, bob = people.ann(), people.ann("bob@snoozer.example")
     with engine.begin() as connection:
         connect(connection, ann.id)
-    with engine.begin() as connection, pytest.raises(mailboxes.NotConnected, match="Another account"):
+    with engine.begin() as connection, pytest.raises(registry.NotConnected, match="Another account"):
         connect(connection, bob.id)
 
 
@@ -51,15 +53,15 @@ def test_each_finds_only_their_own(engine: Engine, people: People) -> None:
     with engine.begin() as connection:
         assert [row.id for row in queries.connected(connection, account_id=bob.id)] == [ids[1]]
         assert queries.find(connection, id=ids[0], account_id=bob.id) is None
-        assert not mailboxes.disconnect(connection, id=ids[0], account_id=bob.id)
-        assert not mailboxes.change_password(connection, id=ids[0], account_id=bob.id, password="mine", key_ring=RING)
+        assert not registry.disconnect(connection, id=ids[0], account_id=bob.id)
+        assert not registry.change_password(connection, id=ids[0], account_id=bob.id, password="mine", key_ring=RING)
 
 
 def test_a_mailbox_that_is_leaving_is_kept_where_it_is_connected_again(engine: Engine, people: People) -> None:
     ann = people.ann()
     with engine.begin() as connection:
         id = connect(connection, ann.id)
-        assert mailboxes.disconnect(connection, id=id, account_id=ann.id)
+        assert registry.disconnect(connection, id=id, account_id=ann.id)
     with engine.begin() as connection:
         assert connect(connection, ann.id, password="another") == id
         row = queries.find(connection, id=id, account_id=ann.id)
@@ -73,7 +75,7 @@ def test_a_closed_account_connects_nothing_and_is_troubled_by_what_is_its_own_on
     ann, bob = people.ann(), people.ann("bob@snoozer.example")
     with engine.begin() as connection:
         accounts.close(connection, email=ANN)
-    with engine.begin() as connection, pytest.raises(mailboxes.NotConnected, match="closed"):
+    with engine.begin() as connection, pytest.raises(registry.NotConnected, match="closed"):
         connect(connection, ann.id)
     a_mailbox(engine, account_id=bob.id, state="paused", **PROBLEM)
     a_mailbox(engine, account_id=bob.id, problem="unreachable", problem_since=now())
@@ -98,11 +100,11 @@ def test_a_password_moves_to_the_newest_key_once(engine: Engine, people: People)
     ann, rotated = people.ann(), ["a-newer-key-of-enough-length", *RING]
     with engine.begin() as connection:
         id = connect(connection, ann.id)
-        assert not mailboxes.encrypt_anew(connection, id=id, secret=secret_of(connection, id), key_ring=RING)
-        assert mailboxes.encrypt_anew(connection, id=id, secret=secret_of(connection, id), key_ring=rotated)
+        assert not registry.encrypt_anew(connection, id=id, secret=secret_of(connection, id), key_ring=RING)
+        assert registry.encrypt_anew(connection, id=id, secret=secret_of(connection, id), key_ring=rotated)
         after = secret_of(connection, id)
         assert encryption.decrypt(rotated[:1], after) == "wordpass"
-        assert not mailboxes.encrypt_anew(connection, id=id, secret=after, key_ring=rotated)
+        assert not registry.encrypt_anew(connection, id=id, secret=after, key_ring=rotated)
 
 
 def test_a_password_that_was_changed_meanwhile_stays(engine: Engine, people: People) -> None:
@@ -110,6 +112,6 @@ def test_a_password_that_was_changed_meanwhile_stays(engine: Engine, people: Peo
     with engine.begin() as connection:
         id = connect(connection, ann.id)
         read = secret_of(connection, id)
-        mailboxes.change_password(connection, id=id, account_id=ann.id, password="changed", key_ring=rotated)
-        assert not mailboxes.encrypt_anew(connection, id=id, secret=read, key_ring=rotated)
+        registry.change_password(connection, id=id, account_id=ann.id, password="changed", key_ring=rotated)
+        assert not registry.encrypt_anew(connection, id=id, secret=read, key_ring=rotated)
         assert encryption.decrypt(rotated, secret_of(connection, id)) == "changed"

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import events, minutes
+from snoozer.db import minutes
 from snoozer.db.minutes import Span
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
+from snoozer.queue import events
 from tests.factories import a_snooze, now
 from tests.web.reminders import a_sent_reminder
 

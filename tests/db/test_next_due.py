@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import queue
 from snoozer.db.engine import autocommit, make_engine
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.queue import queue
 from tests.db.reading import reading
 from tests.factories import HOUR, a_snooze, now, the_row
 

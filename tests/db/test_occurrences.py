@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import zone_change
 from snoozer.delivery.settling import finish
+from snoozer.snoozes import zone_change
 from snoozer.snoozes.acts import Act, Annotate, End, Move, Pause, Result, Resume, Skip, Snooze, Wake
 from snoozer.timephrase import Recurrence
 from tests import acting

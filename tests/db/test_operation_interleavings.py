@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Engine, text
 
-from snoozer.db import ledger
-from snoozer.operations import chunks
-from snoozer.operations.chunks import cancel
+from snoozer.operators import chunks
+from snoozer.operators.chunks import cancel
+from snoozer.queue import ledger
 from tests import acting
 from tests.db.operations import OPERATOR, an_operation
 from tests.db.transitions import claim, finalize, mark, record, reserve

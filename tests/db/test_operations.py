@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import operations
-from snoozer.operations import chunks
-from snoozer.operations.chunks import cancel
+from snoozer.operators import chunks
+from snoozer.operators.chunks import cancel
 from snoozer.runtime import failpoint
 from snoozer.runtime.failpoint import FailpointReached
 from tests.db.operations import OPERATOR, an_operation, results, the_operation

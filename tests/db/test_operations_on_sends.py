@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import ledger
-from snoozer.operations import chunks
+from snoozer.operators import chunks
+from snoozer.queue import ledger
 from tests.db.operations import OPERATOR, an_operation, results, the_operation
 from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
 from tests.factories import HOUR, a_snooze, asked_for, now, the_events, the_row, the_send

@@ -8,11 +8,12 @@ from typing import get_args
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import archive, day_shapes, health_checks, mailbox_store, support
+from snoozer.db import day_shapes, health_checks, mailbox_store, support
+from snoozer.db.models.state_words import State
 from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, senders, snoozes
 from snoozer.db.queries.case_filter import Filter
 from snoozer.db.queries.messages import Folder
-from snoozer.domain.state import State
+from snoozer.queue import archive
 from snoozer.telemetry import gauges
 from tests.db.reading import reading
 from tests.factories import ANN, HOUR, a_snooze, now

@@ -8,14 +8,15 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import audit, mailbox_store, queue
+from snoozer.db import audit, mailbox_store
 from snoozer.db.audit import Entry
 from snoozer.delivery import settling
 from snoozer.delivery.settling import Ending
-from snoozer.domain.reminder import Claim, DeliveryOutcome
-from snoozer.operations import chunks, pauses
-from snoozer.operations.chunks import cancel
-from snoozer.operations.pauses import Scope
+from snoozer.operators import chunks, pauses
+from snoozer.operators.chunks import cancel
+from snoozer.operators.pauses import Scope
+from snoozer.queue import queue
+from snoozer.queue.reminder import Claim, DeliveryOutcome
 from snoozer.snoozes.acts import Pause, Resume
 from tests import acting
 from tests.db.operations import OPERATOR, an_operation, results, the_operation

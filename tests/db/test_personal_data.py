@@ -16,13 +16,13 @@ import vobject
 from dateutil.rrule import rrulestr
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
 from snoozer.db.models import Account, metadata
 from snoozer.db.queries.personal_data import SECTIONS
-from snoozer.feeds.calendar import rule_of
-from snoozer.housekeeping import chores
-from snoozer.personal_data.files import FILES
-from snoozer.personal_data.table import COLUMNS, read_cell, write_cell
+from snoozer.delivery.chores import chores
+from snoozer.notify.feeds.calendar import rule_of
+from snoozer.people import accounts
+from snoozer.people.personal_data.files import FILES
+from snoozer.people.personal_data.table import COLUMNS, read_cell, write_cell
 from snoozer.timephrase import parse
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import zone_of

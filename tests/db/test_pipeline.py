@@ -9,8 +9,8 @@ from sqlalchemy import Engine, text
 from snoozer.delivery import pipeline as module
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.domain.reminder import Send
-from snoozer.smtp import connection_pool
+from snoozer.mail.smtp import connection_pool
+from snoozer.queue.reminder import Send
 from tests.db.pipelines import MESSAGE, TIMEOUT, a_pipeline, reap_all
 from tests.db.transitions import claim, reserve
 from tests.factories import ANN, a_snooze, the_row, the_send

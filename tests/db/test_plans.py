@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import digests, ledger, queue
 from snoozer.db import engine as engine_module
 from snoozer.db.engine import TimeoutConnection, make_engine
-from snoozer.db.ledger import UncertainPolicy
-from snoozer.db.queue import HeldClaims
 from snoozer.db.statements import statement
-from snoozer.domain.reminder import Claim, Deferral, Send
+from snoozer.queue import digests, ledger, queue
+from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.queue import HeldClaims
+from snoozer.queue.reminder import Claim, Deferral, Send
 from tests.db.reading import reading
 from tests.db.transitions import a_fact, mark_uncertain_one, refuse_one, release_one, schedule_next_one
 

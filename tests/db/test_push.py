@@ -10,9 +10,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import push
-from snoozer.delivery.push import MAX_DELAY, PushSender
-from snoozer.delivery.send_loop import drain, send
-from snoozer.domain import links
+from snoozer.mail import links
+from snoozer.notify.push_sender import MAX_DELAY, PushSender
+from snoozer.notify.send_loop import drain, send
 from tests.db.pushes import comes_back, devices, sooner, the_sender
 from tests.factories import People, Person, now, the_row
 from tests.push_service import KEYS, Answer, PushService, Subscription, claims_of, ledger, states, subscribe

@@ -5,10 +5,10 @@ from typing import Any
 
 from sqlalchemy import Engine, text
 
-from snoozer import push_devices
 from snoozer.db.push import ClaimedPush
-from snoozer.delivery.push import PushSender
-from snoozer.delivery.send_loop import SendLoop, drain
+from snoozer.notify import push_devices
+from snoozer.notify.push_sender import PushSender
+from snoozer.notify.send_loop import SendLoop, drain
 from snoozer.runtime.failpoint import FailpointReached
 from tests.db.pushes import comes_back, devices, sooner, the_sender
 from tests.factories import Person

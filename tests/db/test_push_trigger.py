@@ -5,12 +5,13 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, insert, text
 
-from snoozer import accounts
-from snoozer.db import health_checks, ledger, push
+from snoozer.db import health_checks, push
 from snoozer.db.models import Send
-from snoozer.domain.links import Link
-from snoozer.housekeeping.chores import Retention, archive
-from snoozer.housekeeping.returns import return_due
+from snoozer.delivery.chores.chores import Retention, archive
+from snoozer.delivery.chores.returns import return_due
+from snoozer.mail.links import Link
+from snoozer.people import accounts
+from snoozer.queue import ledger
 from snoozer.snoozes import occurrences
 from tests.db.pushes import comes_back, reminder_is_sent, without_trigger
 from tests.db.transitions import a_reserved_send, claim, mark, mark_uncertain_one, reserve

@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from sqlalchemy import Engine
 
-from snoozer.db import queue, workers
+from snoozer.queue import queue, workers
 from tests.db.transitions import DELAY, LEASE, claim, finalize, lapse, recover, release
 from tests.factories import HOUR, a_snooze, now, the_row
 

@@ -7,8 +7,9 @@ from threading import Thread
 from sqlalchemy import Engine, text
 
 from bench.baseline import claim_values
-from snoozer.db import queue, support
+from snoozer.db import support
 from snoozer.db.statements import statement
+from snoozer.queue import queue
 from tests.db.transitions import LEASE, claim
 from tests.factories import HOUR, a_snooze, now, the_row
 

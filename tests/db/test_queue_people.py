@@ -5,8 +5,8 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import events
-from snoozer.db.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
+from snoozer.queue import events
+from snoozer.queue.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes.acts import Annotate
 from tests import acting
 from tests.db.operations import operate

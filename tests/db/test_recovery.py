@@ -8,8 +8,8 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.cli import restored
-from snoozer.db import ledger, queue, workers
-from snoozer.domain.reminder import Recovered
+from snoozer.queue import ledger, queue, workers
+from snoozer.queue.reminder import Recovered
 from tests.acting import cancel, undo
 from tests.db.transitions import LEASE, a_reserved_send, claim, lapse, mark, recover
 from tests.factories import a_snooze, now, the_row, the_send, wait_until_a_session_waits

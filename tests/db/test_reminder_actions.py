@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.db import queue
-from snoozer.db.queue import ReminderTime
-from snoozer.domain.links import Link
+from snoozer.mail.links import Link
+from snoozer.queue import queue
+from snoozer.queue.queue import ReminderTime
 from snoozer.snoozes import occurrences
 from tests import acting
 from tests.db.links import MESSAGE, act, folder, found

@@ -7,9 +7,10 @@ from threading import Thread
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import ledger, mailbox_store
+from snoozer.db import mailbox_store
 from snoozer.delivery.settling import finish
-from snoozer.domain.reminder import Claim, Send
+from snoozer.queue import ledger
+from snoozer.queue.reminder import Claim, Send
 from snoozer.timephrase import Recurrence, next_occurrence
 from tests.db.invariants import look
 from tests.db.links import (

@@ -10,12 +10,13 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer import inbox, replies
+from snoozer.cli import inbound
 from snoozer.db import mailbox_store
-from snoozer.db.queue import ReminderTime
-from snoozer.inbound import main
-from snoozer.inbound.lmtp_server import IncomingMail
-from snoozer.mime.message_parser import parse_reply
+from snoozer.mail.message_parser import parse_reply
+from snoozer.mailboxes import inbox
+from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
+from snoozer.queue.queue import ReminderTime
+from snoozer.snoozes import replies
 from snoozer.timephrase import Recurrence, parse
 from tests.acting import reschedule, snooze, undo
 from tests.factories import ANN, People, a_mailbox, an_original, now, the_events, the_row
@@ -34,7 +35,9 @@ def a_mail(*, sender: str = "Ben <ben@mail.example>", written_at: datetime | Non
 
 def receive(engine: Engine, original: bytes, *, mail_from: str = "ben@mail.example") -> None:
     """The message comes in by the door for mail."""
-    assert main.store(engine, IncomingMail(mail_from=mail_from, rcpt_to=(ANN,), original=original)) == [main.STORED]
+    assert inbound.store(engine, IncomingMail(mail_from=mail_from, rcpt_to=(ANN,), original=original)) == [
+        inbound.STORED
+    ]
 
 
 def a_waiting_snooze(

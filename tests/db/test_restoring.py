@@ -8,16 +8,16 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
 from snoozer.db import mailbox_store
 from snoozer.db.models import Account
-from snoozer.housekeeping import chores
-from snoozer.housekeeping.erasing import erase_accounts
-from snoozer.personal_data import deletion, importing, restoring
-from snoozer.personal_data.files import FILES
-from snoozer.personal_data.reading import NotAnExport
-from snoozer.personal_data.restoring import Restored
-from snoozer.quotas import Limits
+from snoozer.delivery.chores import chores
+from snoozer.delivery.chores.erasing import erase_accounts
+from snoozer.people import accounts
+from snoozer.people.personal_data import deletion, importing, restoring
+from snoozer.people.personal_data.files import FILES
+from snoozer.people.personal_data.reading import NotAnExport
+from snoozer.people.personal_data.restoring import Restored
+from snoozer.people.quotas import Limits
 from snoozer.settings import Settings
 from tests.db.archived import RETENTION, finished, sent
 from tests.export_files import DAY, read_bytes

@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
-from snoozer.db import mailbox_store, queue, schema
+from snoozer.db import mailbox_store, schema
 from snoozer.db.engine import autocommit
-from snoozer.db.queue import ReminderTime
+from snoozer.delivery.chores.chores import Retention, archive
+from snoozer.delivery.chores.returns import return_due
 from snoozer.delivery.settling import finish
-from snoozer.housekeeping.chores import Retention, archive
-from snoozer.housekeeping.returns import return_due
+from snoozer.queue import queue
+from snoozer.queue.queue import ReminderTime
 from snoozer.snoozes.acts import Act, Annotate, Move
 from tests import acting
 from tests.db.links import DAILY

@@ -11,11 +11,11 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db import breaker, queue
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.delivery.claiming import SWEEP_SECONDS, FairScheduler
 from snoozer.delivery.key_sweep import KeySweep
-from snoozer.domain.reminder import Claim
+from snoozer.queue import breaker, queue
+from snoozer.queue.reminder import Claim
 from tests.db.transitions import LEASE, claim, finalize, schedule_next_one
 from tests.factories import HOUR, a_snooze, now, the_row
 

@@ -3,8 +3,8 @@
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
+from snoozer.people import accounts
 from tests.factories import ANN, People
 
 BOB = "bob@snoozer.example"
@@ -86,7 +86,7 @@ def test_pruning_deletes_all_that_is_expired_however_much_it_is(
     engine: Engine, people: People, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All of it in one statement exceeded the statement_timeout, every hour again."""
-    monkeypatch.setattr("snoozer.housekeeping.chores.MAX_PRUNED", 2)
+    monkeypatch.setattr("snoozer.delivery.chores.chores.MAX_PRUNED", 2)
     lives, old = people.ann(), people.ann(BOB)
     with engine.begin() as connection:
         connection.execute(

@@ -13,8 +13,6 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db.engine import make_engine
-from snoozer.db.fact_journal import FactJournal
-from snoozer.db.ledger import Refusal, UncertainPolicy
 from snoozer.delivery.claiming import DeliveryConfig
 from snoozer.delivery.settling import (
     Ending,
@@ -25,7 +23,9 @@ from snoozer.delivery.settling import (
     record_inherited_facts,
     settle,
 )
-from snoozer.domain.reminder import Claim, DeliveryOutcome, Failure, Send
+from snoozer.queue.fact_journal import FactJournal
+from snoozer.queue.ledger import Refusal, UncertainPolicy
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Failure, Send
 from tests.db.transitions import a_fact, a_reserved_send, claim, mark, record, recovered, reserve
 from tests.factories import a_snooze, the_events, the_row, the_send
 

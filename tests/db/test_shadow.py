@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.cutover import files, shadowing
-from snoozer.cutover.record import SourceError
-from snoozer.cutover.shadowing import Report, SendReader, Shadow
+from snoozer.operators.cutover import files, shadowing
+from snoozer.operators.cutover.record import SourceError
+from snoozer.operators.cutover.shadowing import Report, SendReader, Shadow
 from tests.db.old_schedulers import a_file, a_reader
 from tests.factories import ANN, HOUR, now
 

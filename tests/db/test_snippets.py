@@ -2,7 +2,7 @@
 
 from sqlalchemy import Engine, text
 
-from snoozer.housekeeping.snippets import fill_snippets
+from snoozer.delivery.chores.snippets import fill_snippets
 from tests.factories import a_kept_message, an_original
 
 

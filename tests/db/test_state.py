@@ -8,15 +8,15 @@ from typing import Any, get_args
 import pytest
 from sqlalchemy import Connection, Engine, func, literal_column, select, text, true
 
-from snoozer.db import queue
 from snoozer.db.models import Snooze
 from snoozer.db.models.state import due_time, in_state, may_be_in_state, promised_time, state_of
+from snoozer.db.models.state_words import State, public_state
 from snoozer.db.queries import api_snoozes, snoozes
-from snoozer.db.queue import ReminderTime
+from snoozer.delivery.chores import chores
 from snoozer.delivery.claiming import FairScheduler
-from snoozer.domain.reminder import Claim, Deferral
-from snoozer.domain.state import State, public_state
-from snoozer.housekeeping import chores
+from snoozer.queue import queue
+from snoozer.queue.queue import ReminderTime
+from snoozer.queue.reminder import Claim, Deferral
 from snoozer.snoozes.acts import Pause
 from tests import acting
 from tests.db.archived import RETENTION, finished

@@ -13,13 +13,14 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import acts as db
-from snoozer.db import archive, events, queue, schema
-from snoozer.db.acts import NewSnooze
-from snoozer.db.queue import EnqueueOptions, ReminderTime, ZoneShift
-from snoozer.domain.reminder import Claim, Deferral
-from snoozer.domain.state import State, public_state
-from snoozer.operations.acts import ACTS as OPERATORS
+from snoozer.db import schema
+from snoozer.db.models.state_words import State, public_state
+from snoozer.operators.row_acts import ACTS as OPERATORS
+from snoozer.queue import archive, events, queue
+from snoozer.queue import changes as db
+from snoozer.queue.changes import NewSnooze
+from snoozer.queue.queue import EnqueueOptions, ReminderTime, ZoneShift
+from snoozer.queue.reminder import Claim, Deferral
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import (
     Acknowledge,

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import overview, support, workers
+from snoozer.db import overview, support
+from snoozer.queue import workers
 from snoozer.telemetry import gauges
 from tests.db.every_state import STATES
 from tests.factories import ANN, HOUR, a_snooze, now

@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import inbox
-from snoozer.db import ledger
-from snoozer.domain.reminder import Send
-from snoozer.mime.compose import ReminderWriter
+from snoozer.mail.compose import ReminderWriter
+from snoozer.mailboxes import inbox
+from snoozer.queue import ledger
+from snoozer.queue.reminder import Send
 from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one
 from tests.factories import ANN, HOUR, a_kept_message, now
 

@@ -4,8 +4,8 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import webhooks as ledger
-from snoozer.delivery.webhook import AT_ONCE, TROUBLED, WebhookSender
-from snoozer.webhooks import Added
+from snoozer.notify.webhook_sender import AT_ONCE, TROUBLED, WebhookSender
+from snoozer.notify.webhooks import Added
 from tests.db.reading import reading
 from tests.factories import HOUR, People, a_snooze, now
 from tests.webhook_receiver import an_endpoint, deliveries, edit, the_sender

@@ -3,9 +3,9 @@
 import pytest
 from sqlalchemy import Engine
 
-from snoozer import webhooks
-from snoozer.domain.webhook_message import EVENTS
-from snoozer.webhooks import NotAdded
+from snoozer.notify import webhooks
+from snoozer.notify.webhook_message import EVENTS
+from snoozer.notify.webhooks import NotAdded
 from tests.factories import Person
 from tests.webhook_receiver import KEYS, an_endpoint
 

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db import webhooks as ledger
-from snoozer.delivery.send_loop import drain
-from snoozer.delivery.webhook_notice import NoticeSender
-from snoozer.webhooks import Added
+from snoozer.notify.send_loop import drain
+from snoozer.notify.webhook_notice import NoticeSender
+from snoozer.notify.webhooks import Added
 from tests.factories import ANN, HOUR, Person, a_snooze, now
 from tests.mail.scripted_server import ScriptedServer
 from tests.webhook_receiver import Answer, Receiver, an_endpoint, the_endpoint, the_sender

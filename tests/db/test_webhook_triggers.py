@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer import accounts
 from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Sighting
-from snoozer.db.queue import EnqueueOptions, ReminderTime
-from snoozer.domain.links import Link
+from snoozer.mail.links import Link
+from snoozer.people import accounts
+from snoozer.queue.queue import EnqueueOptions, ReminderTime
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.acts import Annotate, Pause
 from tests.acting import cancel, done, snooze, undo

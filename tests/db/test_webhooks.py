@@ -8,11 +8,11 @@ import pytest
 from sqlalchemy import Engine, text
 from standardwebhooks import WebhookVerificationError
 
-from snoozer import webhooks
 from snoozer.db import webhooks as ledger
-from snoozer.delivery.send_loop import drain, send
-from snoozer.delivery.webhook import WebhookSender
-from snoozer.webhooks import Added
+from snoozer.notify import webhooks
+from snoozer.notify.send_loop import drain, send
+from snoozer.notify.webhook_sender import WebhookSender
+from snoozer.notify.webhooks import Added
 from tests.factories import HOUR, Person, a_snooze, now
 from tests.webhook_receiver import (
     KEYS,

@@ -14,8 +14,8 @@ import pytest
 import tzdata  # type: ignore[import-untyped]
 from sqlalchemy import Engine, text
 
-from snoozer import zone_change
 from snoozer.db.statements import database_time
+from snoozer.snoozes import zone_change
 from tests.factories import ANN, HOUR, a_snooze, asked_for, now, the_events, the_row
 
 CHECKOUT = Path(__file__).resolve().parents[2]

@@ -6,10 +6,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import ledger, mailbox_store, queue
-from snoozer.db.ledger import Fact, Refusal, Reserved, UncertainPolicy
-from snoozer.db.queue import Lane
-from snoozer.domain.reminder import Claim, Failure, Recovered, Send
+from snoozer.db import mailbox_store
+from snoozer.queue import ledger, queue
+from snoozer.queue.ledger import Fact, Refusal, Reserved, UncertainPolicy
+from snoozer.queue.queue import Lane
+from snoozer.queue.reminder import Claim, Failure, Recovered, Send
 from tests.factories import a_snooze
 
 LEASE = timedelta(seconds=90)

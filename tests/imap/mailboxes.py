@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from snoozer import imap
-from snoozer.imap import Connection, Login, Place, Server
+from snoozer.mailboxes import imap
+from snoozer.mailboxes.imap import Connection, Login, Place, Server
 from tests.imap.dovecot import PASSWORD
 
 _numbers = itertools.count(1)

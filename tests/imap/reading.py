@@ -4,10 +4,10 @@ import contextlib
 import os
 from collections.abc import Collection, Iterator
 
-from snoozer.mailbox_reading.connected import ConnectedMailbox, open_mailbox
-from snoozer.mailbox_reading.connections import ConnectionPool
-from snoozer.mailbox_reading.mailbox import Page
-from snoozer.mailboxes import Logins
+from snoozer.mailboxes.read.connected import ConnectedMailbox, open_mailbox
+from snoozer.mailboxes.read.connections import ConnectionPool
+from snoozer.mailboxes.read.mailbox import Page
+from snoozer.mailboxes.registry import Logins
 from tests.imap.watched import Place
 
 FULL = os.environ.get("SNOOZER_STORM") == "1"

@@ -11,8 +11,8 @@ import threading
 from collections.abc import Mapping
 from typing import Self
 
-from snoozer import imap
-from snoozer.imap import Connection, Login, Server
+from snoozer.mailboxes import imap
+from snoozer.mailboxes.imap import Connection, Login, Server
 from tests.imap.mailboxes import connect
 
 EOF = "<eof>"

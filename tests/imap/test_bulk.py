@@ -11,7 +11,7 @@ import pytest
 from flask.testing import FlaskClient
 
 from snoozer.web import create_app
-from snoozer.web.mailbox.opening import close_connections
+from snoozer.web.mailboxes.mail.opening import close_connections
 from tests.db.links import DAILY
 from tests.factories import HOUR, an_original, now
 from tests.imap.conftest import BOTH

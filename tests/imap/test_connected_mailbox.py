@@ -5,9 +5,9 @@ from functools import partial
 
 import pytest
 
-from snoozer import mailboxes
-from snoozer.mailbox_reading.connected import SHOWN_BYTES, open_mailbox
-from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.read.connected import SHOWN_BYTES, open_mailbox
+from snoozer.mailboxes.read.mailbox import MailboxError
 from tests import corpus
 from tests.factories import People
 from tests.imap.conftest import BOTH
@@ -244,7 +244,7 @@ def test_a_refused_password_is_reported_and_not_tried_again_at_once(place: Place
     with Proxy(port) as proxy, a_pool(place) as pool:
         place.lead_to(proxy.port)
         with place.engine.begin() as connection:
-            mailboxes.change_password(
+            registry.change_password(
                 connection,
                 id=place.mailbox_id,
                 account_id=place.person.id,

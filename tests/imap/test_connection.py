@@ -11,8 +11,8 @@ from typing import Literal
 
 import pytest
 
-from snoozer import imap
-from snoozer.imap import Connection, ImapError, Login, Server
+from snoozer.mailboxes import imap
+from snoozer.mailboxes.imap import Connection, ImapError, Login, Server
 from tests.imap import dovecot
 from tests.imap.certificates import Authority
 from tests.imap.conftest import BOTH

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from snoozer import mailboxes
 from snoozer.db.mailboxes import Choices
+from snoozer.mailboxes import registry
 from tests.factories import an_original
 from tests.imap.conftest import BOTH
 from tests.imap.watched import Place
@@ -32,7 +32,7 @@ def choose(place: Place, flag: str | None) -> None:
     """As its owner does on the page."""
     choices = Choices(snooze_flag=flag, snooze_flag_time="Next week" if flag else None)
     with place.engine.begin() as connection:
-        assert mailboxes.choose(connection, id=place.mailbox_id, account_id=place.person.id, choices=choices)
+        assert registry.choose(connection, id=place.mailbox_id, account_id=place.person.id, choices=choices)
 
 
 def look(place: Place) -> None:

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from snoozer.imap import Connection, ImapError
-from snoozer.imap.folder_names import Folder, phrases, snooze_folders, snooze_root
-from snoozer.imap.folders import raw
+from snoozer.mailboxes.imap import Connection, ImapError
+from snoozer.mailboxes.imap.folder_names import Folder, phrases, snooze_folders, snooze_root
+from snoozer.mailboxes.imap.folders import raw
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import Mailbox, MailServer, a_message
 from tests.imap.proxy import Proxy

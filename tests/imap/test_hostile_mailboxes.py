@@ -8,11 +8,11 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine
 
-from snoozer import encryption
-from snoozer.imap.folders import OurFolders
-from snoozer.mailbox_sync.attendance import Attendance
-from snoozer.mailbox_sync.ownership import Ownership
-from snoozer.mailbox_sync.session import NoticeSender, Session
+from snoozer.mailboxes.imap.folders import OurFolders
+from snoozer.mailboxes.sync.attendance import Attendance
+from snoozer.mailboxes.sync.ownership import Ownership
+from snoozer.mailboxes.sync.session import NoticeSender, Session
+from snoozer.runtime import encryption
 from snoozer.runtime.process_identity import process_name
 from snoozer.settings import Settings
 from tests.factories import People, a_mailbox, an_original

@@ -7,12 +7,12 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
-from snoozer import mailboxes
-from snoozer.imap import Connection, ImapError, Login, Place, Server
-from snoozer.imap.move import copyuids
-from snoozer.imap.session import Reply
-from snoozer.imap.transport import Transport
-from snoozer.mailboxes import Report
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.imap import Connection, ImapError, Login, Place, Server
+from snoozer.mailboxes.imap.move import copyuids
+from snoozer.mailboxes.imap.session import Reply
+from snoozer.mailboxes.imap.transport import Transport
+from snoozer.mailboxes.registry import Report
 from tests.imap.scripted_server import EOF, GREETING, WITH_FOLDERS, ScriptedImap
 
 PASSWORD = "a-password-that-is-nowhere"
@@ -23,7 +23,7 @@ MEBIBYTE = 1024 * 1024
 def check(port: int, *, seconds: float = 60) -> Report:
     login = Login("ann@mail.example", PASSWORD)
     server = Server("127.0.0.1", port, "plain")
-    return mailboxes.check(server, login, labels=["Tomorrow"], allow_private=True, seconds=seconds)
+    return registry.check(server, login, labels=["Tomorrow"], allow_private=True, seconds=seconds)
 
 
 def outcome(script: dict[str, str]) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import pytest
 
-from snoozer.imap import Connection, Event, ImapError
-from snoozer.imap.idle import event_of
+from snoozer.mailboxes.imap import Connection, Event, ImapError
+from snoozer.mailboxes.imap.idle import event_of
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import Mailbox, a_message, place
 from tests.imap.scripted_server import ScriptedImap

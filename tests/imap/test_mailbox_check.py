@@ -5,9 +5,9 @@ import threading
 
 import pytest
 
-from snoozer import mailboxes
-from snoozer.imap import Connection, Login, Server
-from snoozer.mailboxes import Report
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.imap import Connection, Login, Server
+from snoozer.mailboxes.registry import Report
 from tests.conftest import missing
 from tests.imap import dovecot
 from tests.imap.conftest import BOTH
@@ -24,7 +24,7 @@ def check(
 ) -> Report:
     login = Login(user, str(options.pop("password", dovecot.PASSWORD)))
     values = {"labels": LABELS, "allow_private": True, **options}
-    return mailboxes.check(Server(host, port, security), login, **values)  # type: ignore[arg-type]
+    return registry.check(Server(host, port, security), login, **values)  # type: ignore[arg-type]
 
 
 def problem(report: Report) -> tuple[str, str]:

@@ -8,7 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import encryption, mailboxes
+from snoozer.mailboxes import registry
+from snoozer.runtime import encryption
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from tests.db.schema_file import pg_dump
@@ -101,7 +102,7 @@ def test_a_new_password_lets_one_that_is_leaving_go_on_leaving(
 
 
 def test_a_person_has_at_most_ten(dovecot_server: MailServer, browser: FlaskClient, engine: Engine) -> None:
-    for _ in range(mailboxes.MAX_MAILBOXES):
+    for _ in range(registry.MAX_MAILBOXES):
         a_mailbox(engine)
     answer = browser.post("/settings/mailboxes/connect", data=form(dovecot_server))
     assert answer.status_code == 422

@@ -9,7 +9,7 @@ from itertools import count
 import pytest
 from sqlalchemy import Engine
 
-from snoozer import mailboxes
+from snoozer.mailboxes import registry
 from snoozer.runtime.failpoint import MOVE_STEPS
 from snoozer.settings import Settings
 from tests.conftest import missing
@@ -112,7 +112,7 @@ def test_killed_while_it_leaves(place: Place, step: str, round: int) -> None:
     place.eventually(lambda: place.asleep() == 1)
     place.stop()
     with place.engine.begin() as connection:
-        assert mailboxes.disconnect(connection, id=place.mailbox_id, account_id=place.person.id)
+        assert registry.disconnect(connection, id=place.mailbox_id, account_id=place.person.id)
     assert place.process(failpoint=f"{step}:kill").wait(60) == KILLED
     place.forget_owner()
     place.start()

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from snoozer import mailboxes
+from snoozer.mailboxes import registry
 from tests.factories import an_original
 from tests.forked import run_forked
 from tests.imap.dovecot import PASSWORD
@@ -87,7 +87,7 @@ def test_a_changed_password_pauses_the_mailbox_asks_for_it_once_and_loses_nothin
 
 def change_password(place: Place, password: str) -> None:
     with place.engine.begin() as connection:
-        assert mailboxes.change_password(
+        assert registry.change_password(
             connection,
             id=place.mailbox_id,
             account_id=place.person.id,

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from snoozer import mailboxes
+from snoozer.mailboxes import registry
 from snoozer.web import create_app
 from tests.factories import an_original
 from tests.imap.dovecot import PASSWORD
@@ -60,7 +60,7 @@ def test_a_refused_password_is_on_every_page_and_in_one_mail_until_there_is_a_ne
 def change_password(place: Place, password: str) -> None:
     """As if the one that Snoozer has were another."""
     with place.engine.begin() as connection:
-        assert mailboxes.change_password(
+        assert registry.change_password(
             connection,
             id=place.mailbox_id,
             account_id=place.person.id,

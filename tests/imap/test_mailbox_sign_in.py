@@ -16,9 +16,10 @@ from pydantic import SecretStr
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer import encryption, mailboxes
-from snoozer.imap import ImapError
-from snoozer.imap.connection import Connect
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.imap import ImapError
+from snoozer.mailboxes.imap.connection import Connect
+from snoozer.runtime import encryption
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from tests.conftest import missing
@@ -310,11 +311,11 @@ def test_a_provider_that_is_away_pauses_nothing(place: Place, provider: Provider
 
 
 def connect_to(row: Any) -> Connect:
-    return mailboxes.connector(mailboxes.server_of(row), allow_private=True)
+    return registry.connector(registry.server_of(row), allow_private=True)
 
 
-def logins(place: Place) -> mailboxes.Logins:
-    return mailboxes.Logins(place.engine, key_ring=place.settings.keys, providers=place.settings.oauth_providers)
+def logins(place: Place) -> registry.Logins:
+    return registry.Logins(place.engine, key_ring=place.settings.keys, providers=place.settings.oauth_providers)
 
 
 def test_two_processes_that_refresh_in_turn_do_not_lose_the_sign_in(place: Place, provider: Provider) -> None:
@@ -323,7 +324,7 @@ def test_two_processes_that_refresh_in_turn_do_not_lose_the_sign_in(place: Place
     tokens = {first.login(row).access_token, second.login(row).access_token, first.login(row).access_token}
     assert None not in tokens
     assert provider.refreshes == 3
-    with mailboxes.open_mailbox(row, second, connect=connect_to(row)) as mailbox:
+    with registry.open_mailbox(row, second, connect=connect_to(row)) as mailbox:
         assert mailbox.select("INBOX").exists == 1
 
 
@@ -337,7 +338,7 @@ def test_an_access_token_is_replaced_before_it_ends_or_when_the_server_refuses_i
     known = process.login(row)
     assert process.login(row) == known
     provider.expire_access_tokens()
-    with mailboxes.open_mailbox(row, process, connect=connect_to(row)) as mailbox:
+    with registry.open_mailbox(row, process, connect=connect_to(row)) as mailbox:
         assert mailbox.select("INBOX").exists == 1
     assert process.login(row) != known
 
@@ -356,10 +357,10 @@ def test_a_refresh_token_that_cannot_be_stored_at_once_is_not_lost(place: Place,
 
 def test_a_refresh_token_under_an_older_key_is_stored_under_the_newest(place: Place, provider: Provider) -> None:
     ring = ("k7#Vw2!pQz9$Lm4&Xt6*", *place.settings.keys)
-    process = mailboxes.Logins(place.engine, key_ring=ring, providers=place.settings.oauth_providers)
+    process = registry.Logins(place.engine, key_ring=ring, providers=place.settings.oauth_providers)
     process.login(the_row(place.engine))
     assert encryption.is_current(ring, bytes(the_row(place.engine).secret))
-    gone = mailboxes.Logins(place.engine, key_ring=ring[1:], providers=place.settings.oauth_providers)
+    gone = registry.Logins(place.engine, key_ring=ring[1:], providers=place.settings.oauth_providers)
     with pytest.raises(ImapError) as raised:
         gone.login(the_row(place.engine))
     assert raised.value.code == "sign_in"

@@ -8,8 +8,9 @@ import threading
 import pytest
 from sqlalchemy import text
 
-from snoozer import accounts, mailboxes
-from snoozer.mailbox_sync.host_limits import FIRST_SIGN_INS
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.sync.host_limits import FIRST_SIGN_INS
+from snoozer.people import accounts
 from tests.factories import People, an_original
 from tests.imap.mailboxes import MailServer
 from tests.imap.proxy import Proxy
@@ -228,7 +229,7 @@ def test_what_was_missed_comes_back_where_nothing_is_looked_at_any_more(place: P
         if what == "closed":
             accounts.close(connection, email=place.person.email)
         else:
-            assert mailboxes.disconnect(connection, id=place.mailbox_id, account_id=place.person.id)
+            assert registry.disconnect(connection, id=place.mailbox_id, account_id=place.person.id)
     if what == "closed":
         place.make_due()
     place.start()

@@ -12,8 +12,8 @@ from statistics import quantiles
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import encryption
 from snoozer.db import accounts
+from snoozer.runtime import encryption
 from snoozer.settings import Settings
 from tests.factories import a_mailbox, an_original
 from tests.imap import dovecot

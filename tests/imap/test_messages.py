@@ -5,8 +5,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from snoozer.imap import Connection, Head
-from snoozer.imap.messages import uid_set
+from snoozer.mailboxes.imap import Connection, Head
+from snoozer.mailboxes.imap.messages import uid_set
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import Mailbox, a_message
 from tests.imap.proxy import Proxy

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from snoozer.imap import Arrival, Connection, ImapError, Place
-from snoozer.imap.move import copyuids
-from snoozer.imap.session import Reply
+from snoozer.mailboxes.imap import Arrival, Connection, ImapError, Place
+from snoozer.mailboxes.imap.move import copyuids
+from snoozer.mailboxes.imap.session import Reply
 from snoozer.runtime import failpoint
 from snoozer.runtime.failpoint import FailpointReached
 from tests.imap.conftest import BOTH

@@ -8,9 +8,9 @@ from html import unescape
 import pytest
 from flask.testing import FlaskClient
 
-from snoozer.mailbox_reading.connected import ConnectedMailbox
+from snoozer.mailboxes.read.connected import ConnectedMailbox
 from snoozer.web import create_app
-from snoozer.web.mailbox.opening import close_connections
+from snoozer.web.mailboxes.mail.opening import close_connections
 from tests.factories import an_original
 from tests.imap.mailboxes import MailServer
 from tests.imap.reading import reading, subjects

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from snoozer import snoozing
-from snoozer.mailbox_reading.connected import ConnectedMailbox
-from snoozer.mailbox_reading.entering import SnoozeTarget, enter, snooze_target
-from snoozer.mailbox_reading.mailbox import MailboxError, Row
+from snoozer.mailboxes.read.connected import ConnectedMailbox
+from snoozer.mailboxes.read.entering import SnoozeTarget, enter, snooze_target
+from snoozer.mailboxes.read.mailbox import MailboxError, Row
+from snoozer.snoozes import input
 from tests.acting import cancel, snooze
 from tests.factories import an_original, now
 from tests.imap.conftest import BOTH
@@ -27,7 +27,7 @@ def mailbox(place: Place) -> Iterator[ConnectedMailbox]:
 
 def snoozed(place: Place, target: SnoozeTarget, *, days: float = 1) -> int:
     """What a route does in its transaction."""
-    at = snoozing.reminder_time_at(now() + timedelta(days=days), now=now(), zone="UTC")
+    at = input.reminder_time_at(now() + timedelta(days=days), now=now(), zone="UTC")
     with place.engine.begin() as connection:
         id, _ = snooze(connection, user_email=place.person.email, reminder_time=at, **vars(target.message))
         assert enter(connection, target)

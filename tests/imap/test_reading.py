@@ -2,10 +2,10 @@
 
 import pytest
 
-from snoozer.domain import search_terms
-from snoozer.imap.reading import ids_of
-from snoozer.imap.search import FIELDS
-from snoozer.imap.threads import by_ids
+from snoozer.mailboxes import search_terms
+from snoozer.mailboxes.imap.reading import ids_of
+from snoozer.mailboxes.imap.search import FIELDS
+from snoozer.mailboxes.imap.threads import by_ids
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import Mailbox, a_message
 from tests.imap.strange_structures import NESTED, WITH_FILE

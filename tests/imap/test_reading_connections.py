@@ -9,11 +9,11 @@ from threading import Event, Thread
 import pytest
 from sqlalchemy import Engine
 
-from snoozer import mailboxes
-from snoozer.imap.reading import MAX_THREADED
-from snoozer.mailbox_reading import connections
-from snoozer.mailbox_reading.connections import ConnectionPool
-from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.imap.reading import MAX_THREADED
+from snoozer.mailboxes.read import connections
+from snoozer.mailboxes.read.connections import ConnectionPool
+from snoozer.mailboxes.read.mailbox import MailboxError
 from snoozer.settings import Settings
 from tests.factories import People
 from tests.imap import dovecot, server_process
@@ -46,7 +46,7 @@ def test_a_connection_is_used_again_until_its_password_changes(place: Place, pro
             opened(place, pool).folders()
         assert logins(proxy) == 1
         with place.engine.begin() as connection:
-            mailboxes.change_password(
+            registry.change_password(
                 connection,
                 id=place.mailbox_id,
                 account_id=place.person.id,

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from snoozer import mailboxes, snoozing
+from snoozer.mailboxes import registry
+from snoozer.snoozes import input
 from tests.acting import cancel, reschedule, undo
 from tests.factories import an_original, now
 from tests.imap.conftest import BOTH
@@ -252,7 +253,7 @@ def test_after_forty_five_days_everything_that_was_due_is_back_once(place: Place
 def test_a_disconnected_mailbox_gets_everything_back_and_is_forgotten(place: Place) -> None:
     an_asleep_message(place, "leaving")
     with place.engine.begin() as connection:
-        assert mailboxes.disconnect(connection, id=place.mailbox_id, account_id=place.person.id)
+        assert registry.disconnect(connection, id=place.mailbox_id, account_id=place.person.id)
     place.eventually(lambda: not place.rows("SELECT 1 FROM mailboxes"))
     assert place.program.count("INBOX") == 1
     assert place.rows("SELECT inactive FROM email_snoozes") == [(False,)]
@@ -324,7 +325,7 @@ def test_a_message_that_was_archived_meanwhile_and_is_snoozed_again_is_hidden_ag
     place.eventually(lambda: place.program.count("INBOX") == 1)
     place.program.move("INBOX", place.folder("Projects"))
     with place.engine.begin() as connection:
-        at = snoozing.reminder_time_at(now() + timedelta(days=1), now=now(), zone="UTC")
+        at = input.reminder_time_at(now() + timedelta(days=1), now=now(), zone="UTC")
         assert reschedule(connection, place.snooze_of(message_id).id, at, email=place.person.email)
     place.eventually(lambda: place.asleep() == 1)
     assert not place.snooze_of(message_id).inactive

@@ -17,10 +17,10 @@ from typing import IO, Any
 
 from sqlalchemy import Engine, text
 
-from snoozer import mailboxes
-from snoozer.imap.connection import Login, Server
-from snoozer.imap.folders import raw
-from snoozer.mailbox_sync.main import make_watcher
+from snoozer.cli.mailbox import make_watcher
+from snoozer.mailboxes import registry
+from snoozer.mailboxes.imap.connection import Login, Server
+from snoozer.mailboxes.imap.folders import raw
 from snoozer.settings import Settings
 from tests.factories import Person
 from tests.forked import start_forked
@@ -341,10 +341,10 @@ def watched(
     """A connected mailbox that is not watched yet, at a server on loopback."""
     here = settings.model_copy(update={"allow_private_mailboxes": True, "mailbox_poll": 1.0})
     server, login = Server("127.0.0.1", port, "plain"), Login(username, PASSWORD)
-    report = mailboxes.check(server, login, labels=["Tomorrow", "Next week"], allow_private=True)
+    report = registry.check(server, login, labels=["Tomorrow", "Next week"], allow_private=True)
     assert report.problem is None, report
     with engine.begin() as connection:
-        id = mailboxes.connect(
+        id = registry.connect(
             connection, account_id=person.id, address=person.email, server=server, login=login, key_ring=here.keys
         )
     program = MailProgram(port, username)

@@ -8,8 +8,8 @@ from email.message import EmailMessage
 from html.parser import HTMLParser
 from typing import Any
 
-from snoozer.domain.reminder import Send
-from snoozer.mime.compose import ReminderWriter
+from snoozer.mail.compose import ReminderWriter
+from snoozer.queue.reminder import Send
 
 KEYS = ["newest key", "older key"]
 PROMISED = datetime(2026, 3, 6, 7, 0, tzinfo=UTC)

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from snoozer.inbound.lmtp_server import InboundServer, IncomingMail
+from snoozer.mailboxes.inbound.lmtp_server import InboundServer, IncomingMail
 
 KEPT = "250 2.0.0 Kept"
 StartServer = Callable[..., "RunningServer"]

@@ -6,7 +6,7 @@ import struct
 import threading
 from typing import Self
 
-from snoozer.smtp.url import Security, SmtpServer
+from snoozer.mail.smtp.url import Security, SmtpServer
 
 REPLIES = {b"EHLO": b"250 x\r\n", b"MAIL": b"250 ok\r\n", b"RCPT": b"250 ok\r\n"}
 LONG_ENOUGH = 20

@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from snoozer.smtp.url import Security, SmtpServer
+from snoozer.mail.smtp.url import Security, SmtpServer
 
 EOF = "<eof>"  # hang up instead of a reply, or after it where a reply stands in front
 RESET = "<reset>"  # tear the connection down

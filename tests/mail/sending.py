@@ -5,12 +5,12 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
-from snoozer.smtp.connection_pool import ConnectionPool
-from snoozer.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
-from snoozer.smtp.server_limits import ServerLimits
-from snoozer.smtp.session import SmtpSession
-from snoozer.smtp.transport import Reply
-from snoozer.smtp.url import SmtpServer
+from snoozer.mail.smtp.connection_pool import ConnectionPool
+from snoozer.mail.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.mail.smtp.server_limits import ServerLimits
+from snoozer.mail.smtp.session import SmtpSession
+from snoozer.mail.smtp.transport import Reply
+from snoozer.mail.smtp.url import SmtpServer
 from tests import loops
 from tests.mail.scripted_server import ScriptedServer
 

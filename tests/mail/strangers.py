@@ -5,7 +5,7 @@ from binascii import b2a_qp
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from snoozer.mime.headers import Sender
+from snoozer.mail.headers import Sender
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from snoozer import autoconfig, mailbox_discovery
-from snoozer.autoconfig import ImapServer
-from snoozer.mailbox_discovery import Candidate, Discovery
+from snoozer.mailboxes import autoconfig, discovery
+from snoozer.mailboxes.autoconfig import ImapServer
+from snoozer.mailboxes.discovery import Candidate, Discovery
 from snoozer.runtime import outbound_http
 from snoozer.runtime.outbound_http import HttpError, Limits
 from tests.addresses import NEVER, PRIVATE
@@ -52,9 +52,7 @@ def site(certificate: Certificate) -> Iterator[WebSite]:
 def find(site: WebSite, tls: ssl.SSLContext, *paths: str, domain: str = DOMAIN) -> Discovery:
     urls = tuple(site.url(path) for path in paths)
     with name_server.answering({}) as resolver:
-        return mailbox_discovery.find_server(
-            domain, allow_private=True, name_server=resolver, tls=tls, files=lambda _: urls
-        )
+        return discovery.find_server(domain, allow_private=True, name_server=resolver, tls=tls, files=lambda _: urls)
 
 
 def test_the_places_are_those_of_thunderbird_and_hold_no_address() -> None:
@@ -111,7 +109,7 @@ def test_a_server_in_the_file_that_leads_inside_is_not_connected_to(
         candidates = [
             Candidate(each.host, each.port, each.security, "file") for each in autoconfig.read(xml, domain="")
         ]
-        assert mailbox_discovery.first_answering(candidates, allow_private=False, tls=trusting) is None
+        assert discovery.first_answering(candidates, allow_private=False, tls=trusting) is None
 
 
 @pytest.mark.parametrize(

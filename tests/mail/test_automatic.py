@@ -5,8 +5,8 @@ from time import process_time
 
 import pytest
 
-from snoozer.mime import automatic
-from snoozer.mime.message_parser import REPLY_FIELDS, parse_reply
+from snoozer.mail import automatic
+from snoozer.mail.message_parser import REPLY_FIELDS, parse_reply
 from tests.mail.answers import MACHINES, PEOPLE, an_answer
 
 

@@ -4,7 +4,7 @@ import encodings
 
 import pytest
 
-from snoozer.mime.charsets import decode_bytes
+from snoozer.mail.charsets import decode_bytes
 
 # A sentence of each language, and the charsets in which it is written.
 SENTENCES = {

@@ -10,8 +10,8 @@ from email.utils import format_datetime
 
 import pytest
 
-from snoozer.domain import links
-from snoozer.mime.compose import NO_SUBJECT, compose_notice
+from snoozer.mail import links
+from snoozer.mail.compose import NO_SUBJECT, compose_notice
 from tests.mail.composed import KEYS, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
@@ -39,7 +39,7 @@ def test_the_header_contract(a_send: Sends) -> None:
 
 def test_the_same_row_gives_the_same_bytes_in_every_process(a_send: Sends) -> None:
     program = (
-        "import sys, hashlib, pickle; from snoozer.mime.compose import ReminderWriter\n"
+        "import sys, hashlib, pickle; from snoozer.mail.compose import ReminderWriter\n"
         "send = pickle.loads(bytes.fromhex(sys.stdin.read()))\n"
         "mail = ReminderWriter(mail_from='Snoozer <snoozer@snoozer.example>',"
         " base_url='https://snoozer.example', keys=['newest key', 'older key'], instance='i-1').write(send)\n"

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from snoozer.db import digests
-from snoozer.domain import links
-from snoozer.domain.reminder import Member, Send
+from snoozer.mail import links
+from snoozer.queue import digests
+from snoozer.queue.reminder import Member, Send
 from snoozer.translations import speaking
 from tests.mail.composed import KEYS, LINKABLE, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends

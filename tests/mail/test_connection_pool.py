@@ -6,9 +6,9 @@ from contextlib import suppress
 
 import pytest
 
-from snoozer.smtp import connection_pool
-from snoozer.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
-from snoozer.smtp.server_limits import (
+from snoozer.mail.smtp import connection_pool
+from snoozer.mail.smtp.errors import CircuitOpen, Rejected, ServerUnavailable
+from snoozer.mail.smtp.server_limits import (
     MAX_CONNECTIONS,
     MAX_INTERVAL,
     MAX_MESSAGES,

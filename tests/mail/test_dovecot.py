@@ -6,7 +6,7 @@ import smtplib
 
 import pytest
 
-from snoozer.mime.compose import ReminderWriter
+from snoozer.mail.compose import ReminderWriter
 from tests.conftest import missing
 from tests.imap import dovecot
 from tests.mail.conftest import Sends

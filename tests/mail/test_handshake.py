@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.url import Security
+from snoozer.mail.smtp.errors import ServerUnavailable
+from snoozer.mail.smtp.url import Security
 from tests.mail import scripted_server as scripted
 from tests.mail.scripted_server import ScriptedServer
 from tests.mail.sending import send

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from snoozer.mime import headers
-from snoozer.mime.headers import Sender, address, ascii_address, message_id, references, sanitize_line, sender, subject
+from snoozer.mail import headers
+from snoozer.mail.headers import Sender, address, ascii_address, message_id, references, sanitize_line, sender, subject
 from tests.mail.hostile import HOSTILE
 
 ENCODED = st.lists(

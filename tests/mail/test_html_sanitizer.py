@@ -5,9 +5,9 @@ from html.parser import HTMLParser
 
 import pytest
 
-from snoozer.mime import html_sanitizer
-from snoozer.mime.html_sanitizer import content_ids, sanitize
-from snoozer.mime.html_to_text import html_to_text
+from snoozer.mail import html_sanitizer
+from snoozer.mail.html_sanitizer import content_ids, sanitize
+from snoozer.mail.html_to_text import html_to_text
 from tests.mail.html_attacks import ATTACKS
 
 NEW_TAB = {"target": "_blank", "rel": "noopener noreferrer"}

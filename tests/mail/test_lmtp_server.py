@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from snoozer.inbound import lmtp_server
-from snoozer.inbound.lmtp_server import IncomingMail
+from snoozer.mailboxes.inbound import lmtp_server
+from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
 from tests.mail.inbound_servers import KEPT, StartServer
 
 PYPROJECT = Path(__file__).resolve().parents[2] / "pyproject.toml"

@@ -11,7 +11,7 @@ from typing import Literal
 
 import pytest
 
-from snoozer.inbound.lmtp_server import IncomingMail
+from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
 from tests.mail.inbound_servers import KEPT, StartServer
 
 ODD = {

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.mime import headers
+from snoozer.mail import headers
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from snoozer import mailbox_discovery
-from snoozer.domain import mail_providers
-from snoozer.mailbox_discovery import Candidate
+from snoozer.mailboxes import discovery, mail_providers
+from snoozer.mailboxes.discovery import Candidate
 from tests.mail import name_server
 from tests.mail.greeter import Greeter
 
@@ -24,10 +23,10 @@ def find(
     certificate: Certificate | None = None,
     domain: str = DOMAIN,
     allow_private: bool = True,
-) -> mailbox_discovery.Discovery:
+) -> discovery.Discovery:
     trusted = None if certificate is None else ssl.create_default_context(cafile=str(certificate[1]))
     with name_server.answering(records) as resolver:
-        return mailbox_discovery.find_server(domain, allow_private=allow_private, name_server=resolver, tls=trusted)
+        return discovery.find_server(domain, allow_private=allow_private, name_server=resolver, tls=trusted)
 
 
 @pytest.mark.parametrize(
@@ -98,19 +97,19 @@ def test_what_does_not_greet_as_an_imap_server_does_is_none(certificate: Certifi
     trusted = ssl.create_default_context(cafile=str(certificate[1]))
     with Greeter(certificate[0], greeting=greeting) as server:
         candidate = Candidate("localhost", server.port, "tls", "dns")
-        assert mailbox_discovery.first_answering([candidate], allow_private=True, tls=trusted) is None
+        assert discovery.first_answering([candidate], allow_private=True, tls=trusted) is None
 
 
 def test_a_server_with_a_certificate_that_is_not_trusted_is_not_taken(certificate: Certificate) -> None:
     with Greeter(certificate[0]) as server:
         candidates = [Candidate("localhost", server.port, "tls", "dns")]
-        assert mailbox_discovery.first_answering(candidates, allow_private=True) is None
+        assert discovery.first_answering(candidates, allow_private=True) is None
 
 
 def test_a_server_without_starttls_is_not_taken() -> None:
     with Greeter(None, begin="plain") as server:
         candidates = [Candidate("localhost", server.port, "starttls", "dns")]
-        assert mailbox_discovery.first_answering(candidates, allow_private=True) is None
+        assert discovery.first_answering(candidates, allow_private=True) is None
 
 
 def test_an_announced_server_that_does_not_answer_is_offered_for_a_try_by_hand(certificate: Certificate) -> None:
@@ -124,7 +123,7 @@ def test_a_record_that_leads_inside_is_not_connected_to(certificate: Certificate
     with Greeter(certificate[0]) as server:
         candidates = [Candidate("localhost", server.port, "tls", "dns"), Candidate("127.0.0.1", 993, "tls", "dns")]
         trusted = ssl.create_default_context(cafile=str(certificate[1]))
-        assert mailbox_discovery.first_answering(candidates, allow_private=False, tls=trusted) is None
+        assert discovery.first_answering(candidates, allow_private=False, tls=trusted) is None
 
 
 def test_a_domain_that_says_it_has_none_or_does_not_exist_has_none() -> None:
@@ -133,6 +132,6 @@ def test_a_domain_that_says_it_has_none_or_does_not_exist_has_none() -> None:
 
 
 def test_usual_names_begin_with_those_that_have_tls_from_the_start() -> None:
-    names = [(each.host, each.port) for each in mailbox_discovery.usual_names("a.example")]
+    names = [(each.host, each.port) for each in discovery.usual_names("a.example")]
     assert names[:3] == [("imap.a.example", 993), ("mail.a.example", 993), ("a.example", 993)]
     assert {port for _, port in names[3:]} == {143}

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.mime.html_to_text import html_to_text
-from snoozer.mime.message_parser import Attachment, ParsedMessage, parse, parse_attachments, parse_html
-from snoozer.mime.structure import MAX_PARTS
+from snoozer.mail.html_to_text import html_to_text
+from snoozer.mail.message_parser import Attachment, ParsedMessage, parse, parse_attachments, parse_html
+from snoozer.mail.structure import MAX_PARTS
 from tests import corpus
 
 HIDING = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")

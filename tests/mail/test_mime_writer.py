@@ -12,7 +12,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from snoozer.mime.mime_writer import (
+from snoozer.mail.mime_writer import (
     FALLBACK_SUBJECT,
     MULTIPART,
     SOFT_BREAK,

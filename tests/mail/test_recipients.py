@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.mime.message_parser import parse
+from snoozer.mail.message_parser import parse
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,14 @@
 """A server that refuses everybody is distinguished from recipients that are refused one by one."""
 
-from snoozer.smtp.errors import Rejected
-from snoozer.smtp.server_limits import ADDRESS_REFUSALS, REFUSED_RECIPIENTS, TOLERANT_SECONDS, Refusals, ServerLimits
-from snoozer.smtp.transport import Reply
+from snoozer.mail.smtp.errors import Rejected
+from snoozer.mail.smtp.server_limits import (
+    ADDRESS_REFUSALS,
+    REFUSED_RECIPIENTS,
+    TOLERANT_SECONDS,
+    Refusals,
+    ServerLimits,
+)
+from snoozer.mail.smtp.transport import Reply
 
 
 def refused(limits: ServerLimits, number: int, *, reply: str = "554 5.7.1 denied") -> Rejected:

@@ -2,8 +2,8 @@
 
 import pytest
 
-from snoozer.smtp.errors import Rejected
-from snoozer.smtp.transport import Reply
+from snoozer.mail.smtp.errors import Rejected
+from snoozer.mail.smtp.transport import Reply
 
 SECRET = "Quarterly figures"
 

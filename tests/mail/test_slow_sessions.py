@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from snoozer.smtp import connection_pool
+from snoozer.mail.smtp import connection_pool
 from tests.loops import on_a_loop
 from tests.mail.scripted_server import HOLD, PIPELINING, USUAL
 from tests.mail.sending import TIMEOUT, a_queue

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from snoozer.smtp.client import deliver
-from snoozer.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
-from snoozer.smtp.session import SmtpSession
-from snoozer.smtp.url import Security, SmtpServer
+from snoozer.mail.smtp.client import deliver
+from snoozer.mail.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.mail.smtp.session import SmtpSession
+from snoozer.mail.smtp.url import Security, SmtpServer
 from tests import loops
 from tests.loops import on_a_loop
 from tests.mail import scripted_server as scripted

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.smtp.errors import Rejected, ServerUnavailable
+from snoozer.mail.smtp.errors import Rejected, ServerUnavailable
 from tests.mail.scripted_server import ScriptedServer
 from tests.mail.sending import send
 

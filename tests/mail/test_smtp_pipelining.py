@@ -4,8 +4,8 @@ import asyncio
 
 import pytest
 
-from snoozer.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
-from snoozer.smtp.session import SmtpSession
+from snoozer.mail.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.mail.smtp.session import SmtpSession
 from tests.loops import on_a_loop
 from tests.mail import scripted_server as scripted
 from tests.mail.scripted_server import ScriptedServer

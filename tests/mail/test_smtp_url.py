@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.smtp.url import SmtpServer
+from snoozer.mail.smtp.url import SmtpServer
 
 
 @pytest.mark.parametrize(

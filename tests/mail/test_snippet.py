@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.mime.snippet import MAX_LENGTH, snippet, snippet_of, snippet_of_part
+from snoozer.mail.snippet import MAX_LENGTH, snippet, snippet_of, snippet_of_part
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 import pytest
 
-from snoozer.mime.charsets import decode_bytes
-from snoozer.mime.headers import thread_ids
-from snoozer.mime.html_to_text import html_to_text
-from snoozer.mime.message_parser import parse
+from snoozer.mail.charsets import decode_bytes
+from snoozer.mail.headers import thread_ids
+from snoozer.mail.html_to_text import html_to_text
+from snoozer.mail.message_parser import parse
 from tests.mail.strangers import CHARSETS, SENDERS, messages
 
 STRANGERS = list(messages())

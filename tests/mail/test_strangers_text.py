@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from snoozer.mime.message_parser import parse
+from snoozer.mail.message_parser import parse
 
 PICTURE = "Content-Type: image/png; name=a.png\nContent-Transfer-Encoding: base64\n\n" + f"{'A' * 76}\n" * 40_000
 MESSAGE = "Content-Type: message/rfc822\n\nFrom: bob@b.example\nSubject: One\n\nFirst."

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import DictLoader, meta
 
-from snoozer.mime.compose import TEMPLATES, BodyTemplate, place
+from snoozer.mail.compose import TEMPLATES, BodyTemplate, place
 from tests.mail.hostile import HOSTILE
 
 MAILS = sorted({name.split("/")[0] for name in TEMPLATES.list_templates() if not name.startswith("_base/")})

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from snoozer.smtp.client import check_reachable
-from snoozer.smtp.errors import ServerUnavailable
-from snoozer.smtp.transport import ConnectionLost, Transport
-from snoozer.smtp.url import SmtpServer
+from snoozer.mail.smtp.client import check_reachable
+from snoozer.mail.smtp.errors import ServerUnavailable
+from snoozer.mail.smtp.transport import ConnectionLost, Transport
+from snoozer.mail.smtp.url import SmtpServer
 from tests import loops
 from tests.loops import on_a_loop
 from tests.mail.scripted_server import ScriptedServer

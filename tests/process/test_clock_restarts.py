@@ -2,7 +2,7 @@
 
 from sqlalchemy import text
 
-from snoozer.db import workers
+from snoozer.queue import workers
 from tests.process.conftest import TIMEOUT, Field, wait
 
 

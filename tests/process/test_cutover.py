@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from snoozer.cutover.jobs import JobReader
+from snoozer.operators.cutover.jobs import JobReader
 from tests.factories import HOUR, now
 from tests.process import old_scheduler
 from tests.process.conftest import ROOT, TIMEOUT, Field

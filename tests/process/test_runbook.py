@@ -13,9 +13,10 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.cli.finding import RUNBOOK
-from snoozer.db import accounts, schema, support, workers
+from snoozer.db import accounts, schema, support
 from snoozer.db.engine import make_engine
-from snoozer.operations import chunks
+from snoozer.operators import chunks
+from snoozer.queue import workers
 from tests.db.every_state import STATES
 from tests.db.operations import an_operation
 from tests.db.pushes import comes_back

@@ -11,7 +11,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Row, text
 
-from snoozer.inbound.main import start_server
+from snoozer.cli.inbound import start_server
 from snoozer.settings import Settings
 from snoozer.web import auth
 from tests.factories import ANN, People

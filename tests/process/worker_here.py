@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from threading import Event
 
 from snoozer.cli.worker import build_worker, connection_pool, delivery_config, start_heartbeat
-from snoozer.db.fact_journal import FactJournal
 from snoozer.delivery.claiming import no_failpoint
 from snoozer.delivery.worker import Worker
+from snoozer.queue.fact_journal import FactJournal
 from snoozer.settings import Settings
 from tests.process.conftest import Field
 

@@ -1,4 +1,4 @@
-from snoozer.domain import bucket_assignment
+from snoozer.delivery import bucket_assignment
 
 
 def test_every_bucket_belongs_to_exactly_one_worker() -> None:

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 from snoozer.delivery.claiming import LAG, MAX_ID, SWEEP_SECONDS, SWEEP_SPACING, ExactCursor, TrailingCursor
-from snoozer.domain.reminder import Claim
+from snoozer.queue.reminder import Claim
 from tests.factories import a_claim
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)

@@ -16,11 +16,11 @@ from apscheduler.triggers.interval import IntervalTrigger
 from click.testing import CliRunner
 
 from snoozer.cli import commands
-from snoozer.cutover import files, restricted_pickle
-from snoozer.cutover.jobs import Job, JobReader, JobRefused
-from snoozer.cutover.record import MAX_VALUES, Record, SourceError, flatten
-from snoozer.cutover.restricted_pickle import UnsafePickle
-from snoozer.cutover.schedules import NotARepetition, crontab_of, of_trigger
+from snoozer.operators.cutover import files, restricted_pickle
+from snoozer.operators.cutover.jobs import Job, JobReader, JobRefused
+from snoozer.operators.cutover.record import MAX_VALUES, Record, SourceError, flatten
+from snoozer.operators.cutover.restricted_pickle import UnsafePickle
+from snoozer.operators.cutover.schedules import NotARepetition, crontab_of, of_trigger
 from snoozer.timephrase.recurrence import next_occurrence
 
 BERLIN = "Europe/Berlin"
@@ -183,7 +183,7 @@ def test_values_within_values_are_found_by_their_path_and_are_few() -> None:
         b"cos\nsystem\n(S'true'\ntR.",
         b"cbuiltins\ngetattr\n(cdatetime\ndatetime\nVnow\ntR.",
         b"czoneinfo\nZoneInfo\n(Vutc\ntR.",
-        b"csnoozer.cutover.restricted_pickle\n_zone\n.",
+        b"csnoozer.operators.cutover.restricted_pickle\n_zone\n.",
         b"\x80\x04r" + struct.pack("<I", 2**31) + b".",
         b"\x80\x05\x96" + struct.pack("<Q", 2**40) + b".",
         # Read, it would be None, and its memo as large as its number.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from snoozer.domain.day_shape import Days, DayShape, DayShapeError
+from snoozer.timephrase.day_shape import Days, DayShape, DayShapeError
 
 BERLIN = ZoneInfo("Europe/Berlin")
 ZONES = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "Pacific/Apia", "America/Havana"]

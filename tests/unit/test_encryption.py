@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer import encryption
-from snoozer.encryption import Undecryptable
+from snoozer.runtime import encryption
+from snoozer.runtime.encryption import Undecryptable
 
 OLD, NEW, OTHER = "the-old-key-of-a-test", "the-new-key-of-a-test", "another-key-of-a-test"
 
@@ -48,6 +48,6 @@ def test_a_changed_token_is_refused_and_two_of_one_password_differ() -> None:
 
 def test_the_key_serves_no_other_purpose() -> None:
     """The signing keys of links and forms come from the same ring."""
-    from snoozer.domain import secret_keys
+    from snoozer.runtime import secret_keys
 
     assert secret_keys.derive(NEW, purpose=encryption.PURPOSE) != secret_keys.derive(NEW, purpose=b"links")

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.personal_data.reading import MAX_LINE_BYTES, MAX_ROWS, NotAnExport
+from snoozer.people.personal_data.reading import MAX_LINE_BYTES, MAX_ROWS, NotAnExport
 from snoozer.timephrase.zones import resolve_wall_time as resolve
 from tests.export_files import DAY, HEAD, WEEKLY, a_file, a_record, read_bytes
 from tests.factories import now
@@ -46,7 +46,7 @@ def test_a_repetition_that_cannot_be_counted_is_left_out(change: dict[str, Any])
 
 
 def test_only_so_many_repetitions_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snoozer.personal_data.reading.MAX_REPEATING", 2)
+    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_REPEATING", 2)
     records = [a_record(message_id=str(number), recurrence=WEEKLY) for number in range(4)]
     assert [row.reason is None for row in read_bytes(a_file(*records)).rows] == [True, True, False, False]
 
@@ -124,8 +124,8 @@ def test_what_is_no_export_is_refused_whole(content: bytes) -> None:
 
 
 def test_a_file_has_so_many_snoozes_and_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snoozer.personal_data.reading.MAX_LINES", 10)
-    monkeypatch.setattr("snoozer.personal_data.reading.MAX_ROWS", 3)
+    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_LINES", 10)
+    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_ROWS", 3)
     assert len(read_bytes(a_file(*[a_record()] * 3)).rows) == 3
     for content in (a_file(*[a_record()] * 4), a_file() + b"\n" * 20):
         with pytest.raises(NotAnExport, match="more than"):

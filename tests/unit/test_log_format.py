@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
-from snoozer import log_format, security_log
+from snoozer.telemetry import log_format, security_log
 
 CANARY = "canary4711"
 

@@ -4,8 +4,8 @@ from base64 import urlsafe_b64encode
 
 import pytest
 
-from snoozer.mailbox_reading.keys import MAX_NAME_LENGTH, MessageKey, folder_key, folder_name
-from snoozer.mailbox_reading.mailbox import MailboxError
+from snoozer.mailboxes.read.keys import MAX_NAME_LENGTH, MessageKey, folder_key, folder_name
+from snoozer.mailboxes.read.mailbox import MailboxError
 
 
 @pytest.mark.parametrize("name", ["INBOX", "a/b", "&AOQ-", 'with "quotes" and \\', "ä"])

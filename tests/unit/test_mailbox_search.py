@@ -2,10 +2,10 @@
 
 import pytest
 
-from snoozer.domain.search_terms import Term
-from snoozer.imap.search import Field, newest
-from snoozer.imap.session import Reply
-from snoozer.mailbox_reading.listing import terms_of
+from snoozer.mailboxes.imap.search import Field, newest
+from snoozer.mailboxes.imap.session import Reply
+from snoozer.mailboxes.read.listing import terms_of
+from snoozer.mailboxes.search_terms import Term
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from snoozer.imap.session import Reply
-from snoozer.imap.threads import MAX_UIDS, read_trees
+from snoozer.mailboxes.imap.session import Reply
+from snoozer.mailboxes.imap.threads import MAX_UIDS, read_trees
 
 
 def trees(*rows: str) -> list[set[int]]:

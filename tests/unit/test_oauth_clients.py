@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from snoozer import settings
-from snoozer.domain import mail_providers, oauth_clients
-from snoozer.domain.oauth_clients import Registration
+from snoozer.mailboxes import mail_providers
+from snoozer.runtime import oauth_clients
+from snoozer.runtime.oauth_clients import Registration
 from snoozer.settings import Settings, SettingsError
 
 GOOGLE, MICROSOFT = "SNOOZER_OAUTH_GOOGLE", "SNOOZER_OAUTH_MICROSOFT"

@@ -29,7 +29,7 @@ CONCEPTS = {
     "the promise": Concept(
         text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),
         homes=frozenset({"db/models/state.py", "db/sql/imports/judge.sql"}),
-        others=frozenset({"web/mailbox/pages.py", "mailbox/_row.html"}),
+        others=frozenset({"web/mailboxes/mail/pages.py", "mailbox/_row.html"}),
     ),
     # The function `snooze_due_at`.
     "when a snooze is due": Concept(
@@ -40,10 +40,10 @@ CONCEPTS = {
     "the state, in Python": Concept(
         text=re.compile(r"\b(row|alive|found|late)\.(inactive|claimed_at)\b"),
         # These show since when it is claimed.
-        homes=frozenset({"web/admin/case_timeline.py", "web/admin/explain.py"}),
+        homes=frozenset({"web/operators/case_timeline.py", "web/operators/explain.py"}),
         others=frozenset(
             {
-                *("operations/acts.py", "mailbox_sync/seeking.py", "snoozes/engine.py"),
+                *("operators/row_acts.py", "mailboxes/sync/seeking.py", "snoozes/engine.py"),
             }
         ),
     ),
@@ -66,7 +66,7 @@ CONCEPTS = {
     ),
     "an act that cancels": Concept(
         text=re.compile(r"set outcome = 'cancelled'|outcome=(\"cancelled\"|.* else \"cancelled\")", re.I),
-        homes=frozenset({"snoozes/acts.py", "operations/acts.py"}),
+        homes=frozenset({"snoozes/acts.py", "operators/row_acts.py"}),
     ),
     "a new promise begins": Concept(
         text=re.compile(r"^\s*(set )?crash_count = (0,|case )", re.I | re.M),
@@ -76,7 +76,7 @@ CONCEPTS = {
     # The function `was_sent`.
     "whether it was sent": Concept(
         text=re.compile(r"[\"']perhaps[\"']"),
-        homes=frozenset({"domain/state.py", "web/admin/explain.py", "web/text/status.py"}),
+        homes=frozenset({"db/models/state_words.py", "web/operators/explain.py", "web/text/status.py"}),
     ),
 }
 

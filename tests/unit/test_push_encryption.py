@@ -3,8 +3,8 @@
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from snoozer import push_encryption
-from snoozer.push_encryption import InvalidSubscription
+from snoozer.notify import push_encryption
+from snoozer.notify.push_encryption import InvalidSubscription
 from tests.push_service import Subscription, claims_of, decoded, encoded, point
 
 # RFC 8291, appendix A.

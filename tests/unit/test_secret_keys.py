@@ -4,7 +4,7 @@ import secrets
 
 import pytest
 
-from snoozer.domain import secret_keys
+from snoozer.runtime import secret_keys
 
 GOOD = "a-test-key-of-enough-length"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from snoozer.domain.state import Answer, public_state, was_sent
+from snoozer.db.models.state_words import Answer, public_state, was_sent
 
 
 @pytest.mark.parametrize(

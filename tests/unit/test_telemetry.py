@@ -16,12 +16,13 @@ from sqlalchemy import Engine, create_engine, event, select, text
 from sqlalchemy.exc import IntegrityError
 
 from snoozer import telemetry
-from snoozer.db import queue, statements, support
+from snoozer.db import statements, support
 from snoozer.db.engine import TimeoutConnection, make_engine
 from snoozer.db.queries import metrics as queue_metrics
-from snoozer.domain.reminder import DeliveryOutcome, Recovered
-from snoozer.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
-from snoozer.smtp.transport import Reply
+from snoozer.mail.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.mail.smtp.transport import Reply
+from snoozer.queue import queue
+from snoozer.queue.reminder import DeliveryOutcome, Recovered
 from snoozer.telemetry import gauges, labels, spans
 from snoozer.telemetry.exporting import RedactingExporter
 from snoozer.telemetry.instruments import Instruments

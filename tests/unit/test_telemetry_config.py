@@ -4,8 +4,8 @@ from importlib import import_module
 
 import pytest
 
-from snoozer import telemetry_config
-from snoozer.telemetry_config import SUPPORTED, parse
+from snoozer.telemetry import configuration
+from snoozer.telemetry.configuration import SUPPORTED, parse
 
 # Modules of the API, the SDK and the instrumentation with the names of what they read.
 MODULES = (
@@ -145,7 +145,7 @@ def test_a_ratio_is_from_0_to_1() -> None:
 
 
 def test_grpc_is_refused_where_its_extra_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(telemetry_config, "GRPC_PACKAGE", "opentelemetry.exporter.otlp.proto.nowhere")
+    monkeypatch.setattr(configuration, "GRPC_PACKAGE", "opentelemetry.exporter.otlp.proto.nowhere")
     with pytest.raises(
         ValueError, match=r"^OTEL_EXPORTER_OTLP_PROTOCOL=grpc needs what `pip install 'snoozer\[grpc\]'"
     ):

@@ -7,9 +7,9 @@ from typing import Any, NoReturn
 from sqlalchemy import create_engine
 
 from snoozer.db.mailbox_leases import OwnedMailbox
-from snoozer.mailbox_sync.attendance import Attendance
-from snoozer.mailbox_sync.host_limits import FIRST_SIGN_INS, MOST_SIGN_INS, QUICK_SECONDS, HostLimits
-from snoozer.mailbox_sync.turn_queue import TurnQueue, Watched
+from snoozer.mailboxes.sync.attendance import Attendance
+from snoozer.mailboxes.sync.host_limits import FIRST_SIGN_INS, MOST_SIGN_INS, QUICK_SECONDS, HostLimits
+from snoozer.mailboxes.sync.turn_queue import TurnQueue, Watched
 
 _numbers = count(1)
 ENGINE = create_engine("postgresql+psycopg://")

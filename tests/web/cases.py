@@ -8,9 +8,9 @@ from typing import Any
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.db import ledger, queue
-from snoozer.db.ledger import UncertainPolicy
-from snoozer.operations import chunks
+from snoozer.operators import chunks
+from snoozer.queue import ledger, queue
+from snoozer.queue.ledger import UncertainPolicy
 from snoozer.web import context
 from tests.db.transitions import mark_uncertain_one, release_one
 from tests.factories import HOUR, a_snooze, now

@@ -8,9 +8,9 @@ from uuid import uuid4
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, insert, text
 
-from snoozer.db import workers
 from snoozer.db.models import CircuitBreaker, Send
-from snoozer.db.workers import Description
+from snoozer.queue import workers
+from snoozer.queue.workers import Description
 from tests.factories import a_snooze, now, the_row
 from tests.web.cases import page, visible_text
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 from sqlalchemy import Engine, insert
 
 from snoozer.db.models import Send
-from snoozer.domain import links
+from snoozer.mail import links
 from snoozer.settings import Settings
 from tests.factories import a_snooze, now, the_row
 

@@ -8,9 +8,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.housekeeping import erasing
-from snoozer.mime import compose
-from snoozer.web.personal_data import deletion
+from snoozer.delivery.chores import erasing
+from snoozer.mail import compose
+from snoozer.web.people.personal_data import deletion
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now
 
 BOB = "bob@snoozer.example"

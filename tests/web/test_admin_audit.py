@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import audit
 from snoozer.db.audit import Entry
-from snoozer.web.admin import audit as audit_page
+from snoozer.web.operators import audit as audit_page
 from tests.factories import People
 
 

@@ -8,9 +8,9 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text, update
 
-from snoozer.db import events, ledger, queue, workers
-from snoozer.db.ledger import UncertainPolicy
 from snoozer.db.models import Send
+from snoozer.queue import events, ledger, queue, workers
+from snoozer.queue.ledger import UncertainPolicy
 from tests.factories import HOUR, a_snooze, now
 from tests.web.cases import CANARY, an_uncertain_case, page, visible_text
 

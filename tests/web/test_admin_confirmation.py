@@ -7,9 +7,9 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
-from snoozer.accounts import Invitation
-from snoozer.web.admin import confirmation
+from snoozer.people import accounts
+from snoozer.people.accounts import Invitation
+from snoozer.web.operators import confirmation
 from tests.factories import People, Person, a_snooze
 
 ADA = "ada@snoozer.example"

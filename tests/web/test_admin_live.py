@@ -9,12 +9,12 @@ from functools import partial
 from flask import Flask
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
 from snoozer.db.list_changes import OpenList
-from snoozer.domain import secret_keys
-from snoozer.web.admin import watching
-from snoozer.web.admin.reading import SHARED_SECONDS, Figures
+from snoozer.people import accounts
+from snoozer.runtime import secret_keys
 from snoozer.web.live.streams import Streams
+from snoozer.web.operators import watching
+from snoozer.web.operators.reading import SHARED_SECONDS, Figures
 from tests import loops
 from tests.conftest import HANG_SECONDS
 from tests.factories import People, Person

@@ -11,8 +11,8 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.operations import chunks
-from snoozer.web.admin import operations
+from snoozer.operators import chunks
+from snoozer.web.operators import operations
 from tests.db.operations import an_operation, results, the_operation
 from tests.factories import ANN, HOUR, now, the_events, the_row, the_send, wait_until_a_session_waits
 from tests.next_try import SECOND, set_next_try

@@ -7,9 +7,9 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.db import events
-from snoozer.housekeeping import chores
-from snoozer.web.admin import reading
+from snoozer.delivery.chores import chores
+from snoozer.queue import events
+from snoozer.web.operators import reading
 from tests.factories import a_snooze, now
 from tests.statements import statements
 from tests.web.cases import page, visible_text

@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.operations import chunks
+from snoozer.operators import chunks
 from snoozer.settings import Settings
 from tests.factories import ANN, HOUR, People, a_snooze, now, the_row
 from tests.web.cases import page, visible_text

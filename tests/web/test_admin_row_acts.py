@@ -8,8 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.db import workers
-from snoozer.operations import chunks
+from snoozer.operators import chunks
+from snoozer.queue import workers
 from tests.db.operations import the_operation
 from tests.db.transitions import a_reserved_send, mark
 from tests.factories import HOUR, a_snooze, now, the_row, the_send

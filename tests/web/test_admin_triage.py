@@ -16,7 +16,7 @@ from snoozer.db import case_views
 from snoozer.db.queries import case_groups
 from snoozer.db.queries import cases as case_queries
 from snoozer.db.queries.case_filter import Filter
-from snoozer.web.admin import cases as case_pages
+from snoozer.web.operators import cases as case_pages
 from tests.factories import HOUR, People, a_snooze, now
 from tests.web.cases import an_uncertain_case, page, visible_text
 

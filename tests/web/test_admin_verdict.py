@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import overview
 from snoozer.db.queries import metrics
-from snoozer.web.admin import trouble
+from snoozer.web.operators import trouble
 from tests.factories import a_mailbox, a_snooze, now
 from tests.web.cases import an_uncertain_case
 from tests.web.overviews import (

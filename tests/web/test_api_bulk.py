@@ -9,11 +9,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, Engine
 from werkzeug.test import TestResponse
 
-from snoozer.db import acts as db
 from snoozer.db import mailbox_store
+from snoozer.queue import changes as db
 from snoozer.snoozes import bulk as bulk_acts
 from snoozer.snoozes.acts import By
-from snoozer.snoozing import Message
+from snoozer.snoozes.input import Message
 from tests.db.bulk import cancelled, later, snoozed
 from tests.factories import (
     ANN,

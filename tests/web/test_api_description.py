@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from snoozer.web.api import openapi
 from snoozer.web.api.deprecation import Deprecation
 from snoozer.web.api.models.document import Document
-from snoozer.web.programs import reference
+from snoozer.web.people.programs import reference
 
 
 def test_the_page_shows_every_operation_and_schema_without_a_script_from_elsewhere(client: FlaskClient) -> None:

@@ -7,9 +7,9 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer import day_shapes
-from snoozer.db import events
-from snoozer.domain.day_shape import DayShape
+from snoozer.queue import events
+from snoozer.snoozes import day_shapes
+from snoozer.timephrase.day_shape import DayShape
 from tests.factories import HOUR, People, Person, a_mailbox, a_snooze, asked_for, now
 from tests.web.reminders import a_sent_reminder
 

@@ -9,8 +9,8 @@ from sqlalchemy import Engine, text
 from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
-from snoozer import accounts, api_tokens
-from snoozer.domain.scopes import ALL_SCOPES, Scope
+from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.people import accounts, api_tokens
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from tests.factories import ANN, HOUR, People, a_snooze, now

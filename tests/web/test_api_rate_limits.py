@@ -9,8 +9,8 @@ from flask import Flask
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from snoozer import quotas
-from snoozer.quotas import Share
+from snoozer.people import quotas
+from snoozer.people.quotas import Share
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from snoozer.web.api import rate_limits

@@ -6,8 +6,8 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer import api_tokens
-from snoozer.domain.scopes import ALL_SCOPES, Scope
+from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.people import api_tokens
 from tests.factories import ANN, People, now
 from tests.web.problems import is_problem
 

@@ -7,7 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
+from snoozer.people import accounts
 from snoozer.settings import Settings
 from tests.factories import ANN, People, the_events, wait_until_a_session_waits
 from tests.web.reminders import a_link, a_sent_reminder

@@ -10,12 +10,12 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.mailbox_reading.mailbox import Attachment
+from snoozer.mailboxes.read.mailbox import Attachment
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.mailbox import files
-from snoozer.web.mailbox.files import FRAME_POLICY, MAX_PICTURE_BYTES, MAX_PICTURES, file_name, pictures_of
-from snoozer.web.mailbox.opening import close_connections
+from snoozer.web.mailboxes.mail import files
+from snoozer.web.mailboxes.mail.files import FRAME_POLICY, MAX_PICTURE_BYTES, MAX_PICTURES, file_name, pictures_of
+from snoozer.web.mailboxes.mail.opening import close_connections
 from tests.conftest import missing
 from tests.factories import People
 from tests.imap import dovecot

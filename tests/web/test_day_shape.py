@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.db.models import SavedDayShape
-from snoozer.domain.day_shape import DayShape
+from snoozer.timephrase.day_shape import DayShape
 from tests.db.days import choose, quiet
 from tests.factories import ANN, HOUR, a_snooze, asked_for, now, the_row
 from tests.web.page_forms import hidden_field

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, insert, text
 
 from snoozer.db.models import CircuitBreaker
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
-from snoozer.housekeeping.returns import return_due
+from snoozer.delivery.chores.returns import return_due
 from snoozer.settings import Settings
 from tests.factories import HOUR, People, a_kept_message, a_snooze, now
 from tests.web.reminders import a_sent_reminder

@@ -7,8 +7,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.push_devices import MAX_DEVICES
-from snoozer.push_encryption import base64url
+from snoozer.notify.push_devices import MAX_DEVICES
+from snoozer.notify.push_encryption import base64url
 from tests.factories import People
 from tests.push_service import Subscription, decoded
 

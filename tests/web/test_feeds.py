@@ -18,9 +18,9 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from snoozer import accounts
-from snoozer.domain import secret_keys
-from snoozer.feeds.access import MAX_FEEDS
+from snoozer.notify.feeds.access import MAX_FEEDS
+from snoozer.people import accounts
+from snoozer.runtime import secret_keys
 from snoozer.settings import Settings
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.web import create_app

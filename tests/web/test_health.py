@@ -11,10 +11,10 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from sqlalchemy import Engine, text
 
-from snoozer import telemetry_config
 from snoozer.db import schema, timeline
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
+from snoozer.telemetry import configuration
 from snoozer.telemetry import gauges as gauges_of_database
 from snoozer.web import create_app
 from snoozer.web.health import routes
@@ -186,7 +186,7 @@ def test_a_second_host_leaves_the_gauges_of_the_database_out(client: FlaskClient
 
 
 def test_without_telemetry_there_are_no_metrics(engine: Engine, settings: Settings) -> None:
-    disabled = Settings(**settings.model_dump(by_alias=True) | {"OTEL_": telemetry_config.Config(is_disabled=True)})
+    disabled = Settings(**settings.model_dump(by_alias=True) | {"OTEL_": configuration.Config(is_disabled=True)})
     answer = create_app(engine=engine, settings=disabled).test_client().get("/metrics")
     assert (answer.status_code, answer.get_data(as_text=True)) == (404, "No metrics: OTEL_SDK_DISABLED is true.\n")
 

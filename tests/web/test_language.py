@@ -6,9 +6,9 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, select
 
-from snoozer import accounts
 from snoozer.db.accounts import set_preferences
 from snoozer.db.models import Account
+from snoozer.people import accounts
 from tests.factories import ANN, People
 
 GARBAGE = [

@@ -7,7 +7,7 @@ from html import unescape
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.housekeeping.returns import return_due
+from snoozer.delivery.chores.returns import return_due
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, an_original, now
 
 MARKUP = "<b onclick=alert(1)>bold</b>"

@@ -14,9 +14,9 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer import accounts
 from snoozer.db.list_changes import OpenList
-from snoozer.domain import secret_keys
+from snoozer.people import accounts
+from snoozer.runtime import secret_keys
 from snoozer.web.live.streams import Streams
 from tests import loops
 from tests.factories import ANN, People, Person, a_kept_message, a_snooze

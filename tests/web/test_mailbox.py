@@ -8,8 +8,8 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.mime import message_parser
-from snoozer.mime.message_parser import AttachedPart
+from snoozer.mail import message_parser
+from snoozer.mail.message_parser import AttachedPart
 from tests.db.links import DAILY
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
 from tests.web.letters import PIXEL, a_letter

@@ -8,12 +8,12 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import accounts, mailboxes
-from snoozer.domain import mailbox_problems
-from snoozer.imap.connection import Login, Server
+from snoozer.mailboxes import problems, registry
+from snoozer.mailboxes.imap.connection import Login, Server
+from snoozer.people import accounts
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.mailboxes import checks
+from snoozer.web.mailboxes.connected import checks
 from tests.factories import ANN, HOUR, People, a_mailbox, now
 
 PASSWORD = "wordpass-of-a-test"
@@ -180,7 +180,7 @@ def test_the_password_field_is_never_filled_and_never_completed(ann: FlaskClient
 def test_every_problem_has_words_and_something_to_do(ann: FlaskClient, engine: Engine) -> None:
     codes = "name port refused_address unreachable certificate tls login throttled protocol gone quota denied secret"
     for code in (*codes.split(), "never heard of"):
-        problem = mailbox_problems.explain(code, host="imap.mail.example", port=993)
+        problem = problems.explain(code, host="imap.mail.example", port=993)
         assert problem.what.endswith(".")
         assert problem.remedy.endswith(".")
         id = a_mailbox(engine, problem=code, problem_since=now() - HOUR)
@@ -291,10 +291,8 @@ def test_a_closed_account_connects_nothing(engine: Engine, people: People, setti
     server, login = Server("imap.mail.example", 993, "tls"), Login("ann", PASSWORD)
     with engine.begin() as connection:
         accounts.close(connection, email=ANN)
-    with engine.begin() as connection, pytest.raises(mailboxes.NotConnected, match="closed"):
-        mailboxes.connect(
-            connection, account_id=ann.id, address=ANN, server=server, login=login, key_ring=settings.keys
-        )
+    with engine.begin() as connection, pytest.raises(registry.NotConnected, match="closed"):
+        registry.connect(connection, account_id=ann.id, address=ANN, server=server, login=login, key_ring=settings.keys)
     assert rows(engine) == 0
 
 

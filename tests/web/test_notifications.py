@@ -6,8 +6,8 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.domain import links
-from snoozer.domain.links import Link
+from snoozer.mail import links
+from snoozer.mail.links import Link
 from snoozer.settings import Settings
 from tests.db.pushes import comes_back
 from tests.factories import HOUR, People, a_snooze, now, the_events, the_row

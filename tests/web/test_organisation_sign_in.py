@@ -9,8 +9,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import accounts, organisation_sign_in
-from snoozer.housekeeping import chores
+from snoozer.delivery.chores import chores
+from snoozer.people import accounts, organisation_sign_in
 from tests.factories import ANN, People
 from tests.web.oidc_provider import OidcProvider
 from tests.web.oidc_visits import PERSON, begin, fields, is_signed_in, sign_in, the_accounts

@@ -8,7 +8,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import api_tokens
+from snoozer.people import api_tokens
 from tests.factories import ANN, People, now
 
 PAGE = "/settings/programs"

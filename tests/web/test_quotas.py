@@ -10,11 +10,11 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from snoozer import accounts
+from snoozer.cli import inbound
 from snoozer.db import quotas
-from snoozer.housekeeping import chores
-from snoozer.inbound import main
-from snoozer.inbound.lmtp_server import IncomingMail
+from snoozer.delivery.chores import chores
+from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
+from snoozer.people import accounts
 from snoozer.settings import Settings
 from snoozer.timephrase import Recurrence
 from snoozer.web import create_app
@@ -196,7 +196,7 @@ def test_a_mailbox_takes_so_many_mails_a_day_and_others_are_not_delayed(
 
     def deliver(*recipients: str) -> list[str]:
         incoming = IncomingMail(mail_from="x@y.example", rcpt_to=recipients, original=an_original())
-        return [reply[:3] for reply in main.store(engine, incoming, limits=limits)]
+        return [reply[:3] for reply in inbound.store(engine, incoming, limits=limits)]
 
     assert [deliver(ANN), deliver(ANN)] == [["250"], ["250"]]
     assert deliver(ANN, BOB, "unknown@snoozer.example") == ["452", "250", "550"]
@@ -209,7 +209,7 @@ def test_a_mailbox_takes_so_many_bytes_a_day(engine: Engine, settings: Settings,
     replies: list[str] = []
     for size in (1_500, 1_500, 100):
         incoming = IncomingMail(mail_from="x@y.example", rcpt_to=(ANN,), original=an_original(body="x" * size))
-        replies += main.store(engine, incoming, limits=limits)
+        replies += inbound.store(engine, incoming, limits=limits)
     assert [reply[:3] for reply in replies] == ["250", "452", "250"]
 
 

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.domain import links
+from snoozer.mail import links
 from snoozer.settings import Settings
 from tests.db.links import DAILY, folder, link_in, sent_and_gone_on, uncertain
 from tests.factories import a_kept_message, a_snooze, now, the_events, the_row

@@ -6,7 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer import inbox
+from snoozer.mailboxes import inbox
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, an_original, now, the_row
 from tests.web.page_forms import shown_reading
 

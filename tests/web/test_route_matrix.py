@@ -13,9 +13,9 @@ from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 from werkzeug.wrappers import Response
 
-from snoozer import accounts
 from snoozer.db import mailbox_store
 from snoozer.db.models import metadata
+from snoozer.people import accounts
 from snoozer.settings import Settings
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.push_service import Subscription, subscribe

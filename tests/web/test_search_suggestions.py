@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine
 
 from snoozer.db.queries.snoozes import Filters
-from snoozer.domain.search_terms import open_term
+from snoozer.mailboxes.search_terms import open_term
 from snoozer.translations import LANGUAGES, speaking
-from snoozer.web.search_suggestions.suggestions import names_of, suggest
 from snoozer.web.snoozes import search
+from snoozer.web.snoozes.search_suggestions.suggestions import names_of, suggest
 from snoozer.web.text.time_format import TimeFormatter
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now
 

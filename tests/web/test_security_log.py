@@ -10,9 +10,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer import accounts, security_log
 from snoozer.cli import commands
+from snoozer.people import accounts
 from snoozer.settings import Settings
+from snoozer.telemetry import security_log
 from snoozer.web import create_app
 from tests.factories import ANN, People
 

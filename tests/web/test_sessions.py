@@ -7,7 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
+from snoozer.people import accounts
 from snoozer.translations import speaking
 from snoozer.web import auth
 from snoozer.web.text.browser_name import browser_in_words, browser_name

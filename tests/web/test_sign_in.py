@@ -14,7 +14,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.dev import ports
-from snoozer.mime import message_parser
+from snoozer.mail import message_parser
 from snoozer.settings import Settings
 from snoozer.web import auth, create_app
 from tests.factories import ANN, People

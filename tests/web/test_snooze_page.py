@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
-from snoozer.mailbox_reading.keys import MessageKey
+from snoozer.mailboxes.read.keys import MessageKey
 from tests.db.transitions import a_reserved_send, mark
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, an_original, asked_for, now, the_row
 from tests.web.page_forms import press_undo, shown_reading

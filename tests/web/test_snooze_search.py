@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Engine, insert
 
 from snoozer.db.models import Snooze
-from snoozer.domain.search_terms import MAX_TERMS
+from snoozer.mailboxes.search_terms import MAX_TERMS
 from snoozer.web.snoozes import search
 from snoozer.web.snoozes.search import SearchError
 from snoozer.web.text.time_format import TimeFormatter

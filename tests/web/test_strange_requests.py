@@ -14,7 +14,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.settings import Settings
 from snoozer.web import context, create_app, trace_requests
-from snoozer.web.sign_in.routes import RESPONSE_SECONDS
+from snoozer.web.people.sign_in.routes import RESPONSE_SECONDS
 from tests.conftest import HANG_SECONDS
 from tests.factories import ANN, People, a_snooze, now
 from tests.web.live_site import CHECKOUT

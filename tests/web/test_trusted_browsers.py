@@ -8,10 +8,10 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import accounts
+from snoozer.people import accounts
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.sign_in import routes
+from snoozer.web.people.sign_in import routes
 from tests.factories import ANN, People
 
 BOB = "bob@snoozer.example"

@@ -7,7 +7,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.delivery.send_loop import drain
+from snoozer.notify.send_loop import drain
 from snoozer.settings import Settings
 from tests.factories import HOUR, People, Person, a_snooze, now
 from tests.web.problems import is_problem

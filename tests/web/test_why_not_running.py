@@ -7,8 +7,9 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.db import breaker, timeline, workers
-from snoozer.web.admin.explain import REASONS, TAKEN
+from snoozer.db import timeline
+from snoozer.queue import breaker, workers
+from snoozer.web.operators.explain import REASONS, TAKEN
 from tests.db.every_state import STATES, a_digest, a_send
 from tests.factories import HOUR, a_snooze, now
 from tests.web.cases import page, visible_text

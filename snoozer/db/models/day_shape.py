@@ -5,7 +5,7 @@ from sqlalchemy import ARRAY, ForeignKey, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
-from snoozer.domain.day_shape import DayShape
+from snoozer.timephrase.day_shape import DayShape
 
 
 class SavedDayShape(Base):

@@ -11,12 +11,12 @@ from flask import Response
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
+from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import Found, snooze_events
-from snoozer.domain.links import Link
-from snoozer.domain.scopes import Scope
+from snoozer.mail.links import Link
 from snoozer.snoozes import acts, occurrences
 from snoozer.snoozes.acts import By
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.zones import resolve_wall_time, zone_of
 from snoozer.web.api import own_snoozes
 from snoozer.web.api.auth import caller

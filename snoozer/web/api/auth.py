@@ -7,10 +7,11 @@ from typing import NoReturn
 from flask import current_app, request
 from sqlalchemy import Connection
 
-from snoozer import api_tokens, quotas, security_log
-from snoozer.api_tokens import Grant, TokenExpired
 from snoozer.db.models import Account
-from snoozer.domain.scopes import Scope
+from snoozer.db.models.scopes import Scope
+from snoozer.people import api_tokens, quotas
+from snoozer.people.api_tokens import Grant, TokenExpired
+from snoozer.telemetry import security_log
 from snoozer.web import context
 from snoozer.web.api import rate_limits
 from snoozer.web.api.openapi import scope_of

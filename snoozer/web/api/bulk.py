@@ -12,15 +12,16 @@ from uuid import UUID, uuid4
 from flask import Response
 from sqlalchemy import Connection
 
-from snoozer import quotas, telemetry
+from snoozer import telemetry
 from snoozer.db.models import Account
+from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import api_snoozes
 from snoozer.db.statements import database_time
-from snoozer.domain.scopes import Scope
+from snoozer.people import quotas
 from snoozer.snoozes import acts, bulk
 from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozes.bulk import Done
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.web import context
 from snoozer.web.api import own_snoozes, problems, rate_limits, requested
 from snoozer.web.api.acts import finish

@@ -12,8 +12,8 @@ from flask import Response, request
 from pydantic import BaseModel
 from sqlalchemy import Connection
 
-from snoozer import encryption
 from snoozer.db import accounts
+from snoozer.runtime import encryption
 from snoozer.web import context
 from snoozer.web.api import preconditions
 from snoozer.web.api.problems import Refused

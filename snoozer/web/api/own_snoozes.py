@@ -6,14 +6,14 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from snoozer import quotas
 from snoozer.db.models import Account
+from snoozer.db.models.state_words import public_state
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.statements import database_time
-from snoozer.domain.state import public_state
+from snoozer.people import quotas
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase import ParsedTime
 from snoozer.web import context
 from snoozer.web.api import preconditions, rate_limits, serializers

@@ -7,7 +7,7 @@ from typing import Any
 from flask import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException
 
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.web.api.models.problem import Problem
 from snoozer.web.front import Refusal
 

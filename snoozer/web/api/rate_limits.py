@@ -12,9 +12,9 @@ from threading import Lock
 
 from flask import Flask, Response, current_app, g
 
-from snoozer import api_tokens, quotas
-from snoozer.domain import secret_keys
-from snoozer.quotas import QuotaReached, Share, Standing
+from snoozer.people import api_tokens, quotas
+from snoozer.people.quotas import QuotaReached, Share, Standing
+from snoozer.runtime import secret_keys
 from snoozer.web import context
 
 # Shares that are kept in this process; those of minutes that are over are removed beyond it.

@@ -7,14 +7,14 @@ from uuid import uuid4
 
 from sqlalchemy import Connection
 
-from snoozer import snoozing
 from snoozer.db.models import Account
+from snoozer.db.models.roles import at_least
 from snoozer.db.queries import Found, api_snoozes
-from snoozer.db.queue import EnqueueOptions, ReminderTime
 from snoozer.db.statements import database_time
-from snoozer.domain.roles import at_least
+from snoozer.queue.queue import EnqueueOptions, ReminderTime
+from snoozer.snoozes import input
 from snoozer.snoozes.acts import Wanted
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase import ParsedTime, next_occurrence
 from snoozer.timephrase.zones import wall_time
 from snoozer.web import context
@@ -26,15 +26,15 @@ from snoozer.web.api.problems import invalid_fields
 RequestedTime = tuple[ReminderTime, ParsedTime | None]
 
 
-def message_of(connection: Connection, account: Account, new: NewSnooze) -> snoozing.Message:
+def message_of(connection: Connection, account: Account, new: NewSnooze) -> input.Message:
     """The named message, with what is stored of it; or a new name for one that has a subject only."""
     if new.message_id is None:
         if new.subject is None:
             raise invalid_fields({"message_id": "message_id is missing: name the message, or give a subject."})
         host = urlsplit(context.settings().base_url).hostname or "snoozer.invalid"
-        return snoozing.Message(message_id=f"<{uuid4()}@{host}>", subject=new.subject, sender_email=new.sender_email)
+        return input.Message(message_id=f"<{uuid4()}@{host}>", subject=new.subject, sender_email=new.sender_email)
     subject, sender = api_snoozes.envelope(connection, user_email=account.email, message_id=new.message_id)
-    return snoozing.Message(
+    return input.Message(
         message_id=new.message_id, subject=new.subject or subject, sender_email=new.sender_email or sender
     )
 
@@ -57,7 +57,7 @@ def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
     """What `new` asks for. Raises SnoozeError and Refused."""
     time, parsed = time_of(connection, account, new, note=new.note)
     message, options = message_of(connection, account, new), options_of(account, new)
-    snoozing.valid_message_id(message.message_id)
+    input.valid_message_id(message.message_id)
     return Wanted(message=message, time=time, reading=parsed, options=options)
 
 
@@ -68,10 +68,10 @@ def time_of(connection: Connection, account: Account, body: Times, *, note: str 
     if body.recurrence is not None:
         return _answered(_first_of(body.recurrence, now=now, zone=zone, note=note), body), None
     if body.remind_at is not None and body.remind_at.tzinfo is not None:
-        return _answered(snoozing.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), body), None
+        return _answered(input.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), body), None
     phrase = body.remind_at.isoformat() if body.remind_at is not None else body.when or ""
-    parsed = snoozing.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale)
-    return _answered(snoozing.reminder_time_of(parsed, now=now, note=note), body), parsed
+    parsed = input.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale)
+    return _answered(input.reminder_time_of(parsed, now=now, note=note), body), parsed
 
 
 def changed_time(connection: Connection, account: Account, body: Change, row: Found) -> RequestedTime:
@@ -80,7 +80,7 @@ def changed_time(connection: Connection, account: Account, body: Change, row: Fo
     if body.has_time():
         return time_of(connection, account, body, note=note)
     now = min(database_time(connection), row.promise - timedelta(seconds=1))
-    same = snoozing.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
+    same = input.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
     terms = ("duration_hours", "wall_time", "zone", "time_kind", "recurrence", "at_any_hour")
     kept = {name: getattr(row, name) for name in terms}
     return _answered(replace(same, **kept), body), None
@@ -92,7 +92,7 @@ def _first_of(rule: RecurrenceRule, *, now: datetime, zone: str, note: str | Non
     first = next_occurrence(recurrence, after=now, zone=zone)
     if first is None:
         raise SnoozeError("bad_recurrence", "recurrence never comes again: its end has passed.")
-    time = snoozing.reminder_time_at(first, now=now, zone=zone, note=note)
+    time = input.reminder_time_at(first, now=now, zone=zone, note=note)
     return replace(time, wall_time=wall_time(first, zone), time_kind="wall", recurrence=recurrence.as_json())
 
 

@@ -11,15 +11,15 @@ from pydantic import BaseModel
 from sqlalchemy import Connection, select
 from werkzeug.datastructures import MultiDict
 
-from snoozer import day_shapes, zone_change
-from snoozer.day_shapes import NO_SHAPE
 from snoozer.db import accounts
 from snoozer.db.models import Account
+from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import accounts as queries
 from snoozer.db.statements import database_time
-from snoozer.domain.day_shape import DayShapeError
-from snoozer.domain.scopes import Scope
-from snoozer.snoozing import clean_phrase
+from snoozer.snoozes import day_shapes, zone_change
+from snoozer.snoozes.day_shapes import NO_SHAPE
+from snoozer.snoozes.input import clean_phrase
+from snoozer.timephrase.day_shape import DayShapeError
 from snoozer.web.api import preconditions
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import ROUTE, blueprint
@@ -37,10 +37,10 @@ from snoozer.web.api.models.settings import (
 from snoozer.web.api.openapi import NOT_MODIFIED, operation
 from snoozer.web.api.problems import invalid_fields
 from snoozer.web.api.validation import json_object, validate
-from snoozer.web.day_shape import forms as day_form
-from snoozer.web.day_shape.forms import DayForm
 from snoozer.web.language import LOCALES
-from snoozer.web.settings import presets as preset_form
+from snoozer.web.people.settings import presets as preset_form
+from snoozer.web.snoozes.day_shape import forms as day_form
+from snoozer.web.snoozes.day_shape.forms import DayForm
 from snoozer.web.text.time_format import TimeFormatter
 
 READ, WRITE = Scope.SETTINGS_READ, Scope.SETTINGS_WRITE

@@ -7,8 +7,8 @@ from flask import request
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from snoozer.domain.state import State
-from snoozer.mime import headers
+from snoozer.db.models.state_words import State
+from snoozer.mail import headers
 from snoozer.web.api.models.fields import Request
 from snoozer.web.api.problems import Refused, invalid_fields
 

@@ -9,13 +9,15 @@ from typing import Any
 from flask import Response, url_for
 from sqlalchemy import Connection
 
-from snoozer import security_log, webhooks
 from snoozer.db import webhooks as ledger
 from snoozer.db.models import Account
+from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import Found
 from snoozer.db.queries import webhooks as queries
-from snoozer.domain.scopes import Scope
-from snoozer.domain.webhook_message import type_of
+from snoozer.notify import webhooks
+from snoozer.notify.webhook_message import type_of
+from snoozer.notify.webhooks import MAX_ENDPOINTS, Added, NotAdded
+from snoozer.telemetry import security_log
 from snoozer.timephrase.zones import local
 from snoozer.web import context
 from snoozer.web.api import serializers
@@ -37,7 +39,6 @@ from snoozer.web.api.models.webhooks import (
 from snoozer.web.api.openapi import operation
 from snoozer.web.api.problems import Refused, invalid_fields
 from snoozer.web.api.validation import json_object, optional_object, query_of, validate
-from snoozer.webhooks import MAX_ENDPOINTS, Added, NotAdded
 
 
 @blueprint.get("/webhooks")

@@ -3,8 +3,8 @@
 from flask import Response
 
 from snoozer import timephrase
+from snoozer.db.models.scopes import Scope
 from snoozer.db.statements import database_time
-from snoozer.domain.scopes import Scope
 from snoozer.timephrase import zones
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import blueprint

@@ -10,14 +10,14 @@ from flask.typing import ResponseReturnValue
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.queries import messages as queries
-from snoozer.mime import message_parser
-from snoozer.mime.headers import decode_words, sanitize_line
-from snoozer.mime.structure import MAX_READ_BYTES, split_head
+from snoozer.mail import message_parser
+from snoozer.mail.headers import decode_words, sanitize_line
+from snoozer.mail.structure import MAX_READ_BYTES, split_head
 from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import MAX_ROW_ID
-from snoozer.web.mailbox.files import allow_frame, frame_problem, frame_response, original_response
+from snoozer.web.mailboxes.mail.files import allow_frame, frame_problem, frame_response, original_response
 
 blueprint = Blueprint("dev_mail", __name__, url_prefix="/sink")
 

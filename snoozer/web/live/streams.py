@@ -22,7 +22,7 @@ from snoozer.db import list_changes
 from snoozer.db.engine import autocommit, per_query_timeout
 from snoozer.db.errors import error_text
 from snoozer.db.list_changes import Answer, Changes, OpenList
-from snoozer.domain import secret_keys
+from snoozer.runtime import secret_keys
 from snoozer.runtime.backoff import Backoff
 from snoozer.web.auth import get_cookie
 from snoozer.web.front import STREAM, Stream

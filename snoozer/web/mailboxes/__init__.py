@@ -1,0 +1,1 @@
+"""Pages of the mailboxes: their messages, and how they are connected."""

@@ -12,11 +12,11 @@ button's request is of this site and has the cookie.
 from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
-from snoozer.domain.reminder import MAX_NOTE_LENGTH
+from snoozer.queue.reminder import MAX_NOTE_LENGTH
 from snoozer.translations import gettext as _
 from snoozer.web import auth
 from snoozer.web.forms import one_line
-from snoozer.web.mailbox.add_page import MAX_SUBJECT_LENGTH, add_page
+from snoozer.web.mailboxes.mail.add_page import MAX_SUBJECT_LENGTH, add_page
 from snoozer.web.snoozes.forms import snooze_form
 
 blueprint = Blueprint("share", __name__)

@@ -10,18 +10,19 @@ from typing import get_args
 from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
 
-from snoozer import quotas, snoozing, telemetry, timephrase
+from snoozer import telemetry, timephrase
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.queries import snoozes as queries
 from snoozer.db.queries.accounts import MAX_PHRASES, SavedTimes
-from snoozer.db.queue import ReminderTime
-from snoozer.domain.reminder import ReplyPolicy, ReplyScope
-from snoozer.snoozes import acts, recurrence
+from snoozer.people import quotas
+from snoozer.queue.queue import ReminderTime
+from snoozer.queue.reminder import ReplyPolicy, ReplyScope
+from snoozer.snoozes import acts, input, recurrence
 from snoozer.snoozes.acts import By, Wanted
+from snoozer.snoozes.input import SnoozeError
 from snoozer.snoozes.recurrence import Promised
-from snoozer.snoozing import SnoozeError
 from snoozer.web import auth, context
 from snoozer.web.context import ROUTE
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
@@ -132,7 +133,7 @@ def with_series(form: SnoozeForm, snooze: Found, times: TimeFormatter) -> Snooze
         return form
     try:
         promised = Promised(remind_at=snooze.promise, recurrence=snooze.recurrence, zone=snooze.zone)
-        series = recurrence.every(promised, snoozing.reminder_time_of(reading, now=times.now))
+        series = recurrence.every(promised, input.reminder_time_of(reading, now=times.now))
     except SnoozeError as error:
         return replace(form, error=error)
     return replace(form, series=series)
@@ -175,7 +176,7 @@ def _answered(form: SnoozeForm, reminder_time: ReminderTime) -> ReminderTime:
 
 
 def save_submission(
-    connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
+    connection: Connection, account: Account, message: input.Message, submitted: Submitted
 ) -> acts.Result:
     """Snoozes the message until the submitted time, and keeps the typed phrase for the next form; what repeats goes on
     as was chosen. Raises QuotaReached."""
@@ -191,7 +192,7 @@ def save_submission(
 
 
 def _moved(
-    connection: Connection, account: Account, message: snoozing.Message, submitted: Submitted
+    connection: Connection, account: Account, message: input.Message, submitted: Submitted
 ) -> acts.Result | None:
     """The time for the snooze that the message has, if that repeats or is paused; None if there is none, or its series
     does not go on with this time."""
@@ -228,7 +229,7 @@ def _parse_presets(times: TimeFormatter, choices: tuple[tuple[str, str], ...] | 
 
 def _parse_phrase(form: SnoozeForm, times: TimeFormatter) -> SnoozeForm:
     try:
-        reading = snoozing.parse_phrase(form.phrase, now=times.now, zone=times.zone, locale=times.locale)
+        reading = input.parse_phrase(form.phrase, now=times.now, zone=times.zone, locale=times.locale)
     except SnoozeError as error:
         return replace(form, error=error)
     return replace(form, reading=reading)
@@ -242,10 +243,10 @@ def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: boo
     if shown is None or abs(form.reading.at - shown) > SAME_MEANING:
         return replace(form, meaning_changed=shown is not None)
     try:
-        reminder_time = snoozing.reminder_time_of(form.reading, now=times.now, note=form.note)
+        reminder_time = input.reminder_time_of(form.reading, now=times.now, note=form.note)
     except SnoozeError as error:
         return replace(form, error=error)
-    phrase = snoozing.clean_phrase(form.phrase) if typed else None
+    phrase = input.clean_phrase(form.phrase) if typed else None
     reminder_time = replace(reminder_time, at_any_hour=form.at_any_hour)
     return Submitted(reminder_time=_answered(form, reminder_time), reading=form.reading, typed=phrase, every=form.every)
 
@@ -268,9 +269,9 @@ def _submit_instant(form: SnoozeForm, times: TimeFormatter, *, at: str) -> Submi
     reading = _with_alternative(form.reading, instant)
     try:
         if reading is not None:
-            reminder_time = snoozing.reminder_time_of(reading, now=times.now, note=form.note, alternative=True)
+            reminder_time = input.reminder_time_of(reading, now=times.now, note=form.note, alternative=True)
         else:
-            reminder_time = snoozing.reminder_time_at(instant, now=times.now, zone=times.zone, note=form.note)
+            reminder_time = input.reminder_time_at(instant, now=times.now, zone=times.zone, note=form.note)
     except SnoozeError as error:
         return replace(form, error=error)
     return Submitted(reminder_time=_answered(form, reminder_time), reading=reading, every=form.every)

@@ -6,12 +6,13 @@ from datetime import datetime
 from flask import Blueprint, abort, request
 from flask.typing import ResponseReturnValue
 
-from snoozer import quotas, timephrase
+from snoozer import timephrase
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
+from snoozer.people import quotas
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Result
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.zones import wall_time
 from snoozer.translations import gettext as _
 from snoozer.web import context

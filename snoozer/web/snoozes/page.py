@@ -9,10 +9,10 @@ from sqlalchemy import Connection
 from snoozer.db.models import Account
 from snoozer.db.queries import Found, messages
 from snoozer.db.queries import snoozes as queries
-from snoozer.mailbox_reading.keys import MessageKey
+from snoozer.mailboxes.read.keys import MessageKey
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase import ParseError
 from snoozer.translations import gettext as _
 from snoozer.web.auth import saved_times, time_formatter

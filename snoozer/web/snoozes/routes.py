@@ -8,21 +8,20 @@ from flask import Blueprint, abort, render_template, request
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
-from snoozer import snoozing
 from snoozer.db.models import Account
 from snoozer.db.models.state import MAX_BACKOFF
 from snoozer.db.queries import Cursor, Found, mailboxes
 from snoozer.db.queries import snoozes as queries
-from snoozer.snoozes import acts
+from snoozer.snoozes import acts, input
 from snoozer.snoozes.acts import By
-from snoozer.snoozing import SnoozeError, clean_note
+from snoozer.snoozes.input import SnoozeError, clean_note
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
-from snoozer.web.bulk.acts import of_asleep
 from snoozer.web.context import ROUTE, flash
 from snoozer.web.forms import one_line, page_cursor
 from snoozer.web.snoozes import forms, search
+from snoozer.web.snoozes.bulk.acts import of_asleep
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
 from snoozer.web.snoozes.page import Typed, act_on, back_to, check_form, flash_done, late_text, own, snooze_page
 from snoozer.web.snoozes.search import SearchError
@@ -122,7 +121,7 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
         if isinstance(submitted, SnoozeForm):
             return snooze_page(connection, account, id=id, form=submitted)
         if row.outcome is not None:
-            message = snoozing.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
+            message = input.Message(message_id=row.message_id, subject=row.subject, sender_email=row.sender_email)
             result = forms.save_submission(connection, account, message, submitted)
         else:
             note = {} if "note" in request.form else {"note": row.note}

@@ -4,11 +4,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
 from typing import Literal, get_args
 
-from snoozer import snoozing
 from snoozer.db.queries.snoozes import Field, Filters, SoughtState
-from snoozer.domain import search_terms
-from snoozer.domain.search_terms import MAX_TERMS, Term
-from snoozer.snoozing import SnoozeError
+from snoozer.mailboxes import search_terms
+from snoozer.mailboxes.search_terms import MAX_TERMS, Term
+from snoozer.snoozes import input
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
@@ -99,7 +99,7 @@ def read_day(value: str, times: TimeFormatter) -> datetime:
     has_passed = False
     for phrase in (f"{value} 12:00", value) if value else ():
         try:
-            reading = snoozing.parse_phrase(phrase, now=this_morning, zone=times.zone, locale=times.locale)
+            reading = input.parse_phrase(phrase, now=this_morning, zone=times.zone, locale=times.locale)
         except SnoozeError as error:
             has_passed = has_passed or error.code == "past"
         else:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from snoozer.domain.day_shape import Arrival
+from snoozer.timephrase.day_shape import Arrival
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.time_format import TimeFormatter

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from snoozer.domain.mailbox_problems import Problem, explain
+from snoozer.mailboxes.problems import Problem, explain
 from snoozer.translations import gettext as _
 
 # A new mailbox is read within seconds where a process watches mailboxes at all.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from snoozer.domain.day_shape import Arrival, Days
+from snoozer.timephrase.day_shape import Arrival, Days
 from snoozer.timephrase.describe import (
     MINUTE,
     MONTH_NAMES,

@@ -8,7 +8,7 @@ from textwrap import shorten
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.phrase_text import lower_first, recurrence_text

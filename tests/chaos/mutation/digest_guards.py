@@ -79,7 +79,7 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "what an operator reactivates has a mail of its own",
-        "snoozer/operations/acts.py",
+        "snoozer/operators/row_acts.py",
         "        digests.release(connection, ids=cases)\n",
         "",
         DB + "test_members_of_a_digest_without_an_answer_are_cases_and_come_singly_when_reactivated",
@@ -107,7 +107,7 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "the clock enters what no claim did",
-        "snoozer/housekeeping/chores.py",
+        "snoozer/delivery/chores/chores.py",
         'run_exclusive(engine, "settle digests", settle_digests) or 0',
         "0",
         KNOWN + "test_the_clock_enters_what_was_cancelled_or_paused_while_the_mail_was_under_way",

@@ -138,7 +138,7 @@ GUARDS = (
     ),
     Guard(
         "a claim brings the next row of its key",
-        "snoozer/db/queue.py",
+        "snoozer/queue/queue.py",
         "        advance_keys(connection, keys=keys, known_schema=known_schema)\n",
         "        pass\n",
         "tests/db/test_keys.py::test_rows_of_a_key_are_delivered_in_order_however_they_were_inserted",
@@ -320,14 +320,14 @@ GUARDS = (
     ),
     Guard(
         "a server that refuses everybody opens the circuit",
-        "snoozer/smtp/server_limits.py",
+        "snoozer/mail/smtp/server_limits.py",
         "self._refusals.add(recipient, is_about_address=error.is_about_address, now=time.monotonic())",
         "False",
         "tests/mail/test_refusals.py::test_after_some_recipients_in_a_row_the_server_is_at_fault",
     ),
     Guard(
         "a probe that is refused closes no breaker of a server that refuses everybody",
-        "snoozer/smtp/server_limits.py",
+        "snoozer/mail/smtp/server_limits.py",
         "elif not self._refuses_everybody:",
         "else:",
         "tests/mail/test_refusals.py::test_while_the_server_refuses_everybody_no_recipient_of_a_probe_is_at_fault",

@@ -2,20 +2,20 @@
 
 from tests.chaos.mutation.guard import Guard
 
-SESSION = "snoozer/smtp/session.py"
-CONNECTIONS = "snoozer/smtp/connection_pool.py"
+SESSION = "snoozer/mail/smtp/session.py"
+CONNECTIONS = "snoozer/mail/smtp/connection_pool.py"
 SMTP = "tests/mail/test_smtp.py::"
 PIPELINED = "tests/mail/test_smtp_pipelining.py::"
 POOL = "tests/mail/test_connection_pool.py::"
 SLOW = "tests/mail/test_slow_sessions.py::"
 
-DOOR = "snoozer/inbound/lmtp_server.py"
-LETTER = "snoozer/mime/mime_writer.py"
+DOOR = "snoozer/mailboxes/inbound/lmtp_server.py"
+LETTER = "snoozer/mail/mime_writer.py"
 
 MAIL_GUARDS = (
     Guard(
         "the limits count attempts under way",
-        "snoozer/smtp/server_limits.py",
+        "snoozer/mail/smtp/server_limits.py",
         "self._failures + connecting < self._limit",
         "True",
         "tests/db/test_breaker.py::test_no_more_connections_are_opened_than_the_threshold_however_many_want_one",
@@ -36,7 +36,7 @@ MAIL_GUARDS = (
     ),
     Guard(
         "a body that lies in the buffers of TLS is not handed over",
-        "snoozer/smtp/transport.py",
+        "snoozer/mail/smtp/transport.py",
         "if self._full or self._tcp.get_write_buffer_size():",
         "if self._full:",
         SMTP + "test_a_body_that_lies_in_our_buffers_is_not_handed_over[tls]",
@@ -247,7 +247,7 @@ MAIL_GUARDS = (
     ),
     Guard(
         "a reminder that came back is evidence",
-        "snoozer/inbox.py",
+        "snoozer/mailboxes/inbox.py",
         "    mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original, "
         "place=EVIDENCE)\n",
         "",

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 import psycopg
 
-from snoozer.domain import links
+from snoozer.mail import links
 from tests.factories import Person
 from tests.web.bulk_forms import toast
 

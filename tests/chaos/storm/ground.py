@@ -20,7 +20,7 @@ import psycopg
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, parse_url
 from snoozer.dev.postgres import Postgres
-from snoozer.operations import chunks
+from snoozer.operators import chunks
 from tests.chaos.storm.evidence import WITNESS, Evidence
 from tests.chaos.storm.fleet import Fleet, Maternity, until
 from tests.chaos.storm.history import History, read

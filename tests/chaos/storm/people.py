@@ -17,10 +17,10 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db.engine import make_engine, parse_url
-from snoozer.db.enqueue_options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.db.reminder_time import ReminderTime
+from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
+from snoozer.queue.reminder_time import ReminderTime
 from snoozer.snoozes import acts
-from snoozer.snoozing import Message
+from snoozer.snoozes.input import Message
 from tests.chaos.storm.history import History
 from tests.chaos.storm.load import Mix, has_backlog
 from tests.chaos.storm.wishes import Answer

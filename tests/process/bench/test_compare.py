@@ -23,7 +23,7 @@ from bench.peers import journal, venv
 from bench.peers.job import composed, payload
 from bench.peers.smtp_client import BlockingSmtpClient, SmtpClient, as_data
 from bench.schedule import Schedule
-from snoozer.domain.reminder import Send
+from snoozer.queue.reminder import Send
 from tests import loops
 from tests.process.bench.running import ROOT, run_bench
 

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import health_checks, schema, workers
-from snoozer.housekeeping import chore_runner
+from snoozer.db import health_checks, schema
+from snoozer.delivery.chores import chore_runner
+from snoozer.queue import workers
 from tests.factories import HOUR, a_snooze, now
 from tests.forked import run_forked
 from tests.mail.scripted_server import ScriptedServer

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.inbound.main import start_server
+from snoozer.cli.inbound import start_server
 from snoozer.settings import Settings, SettingsError
 
 

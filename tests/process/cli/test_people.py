@@ -8,11 +8,11 @@ import pytest
 from click.testing import CliRunner, Result
 from sqlalchemy import Engine, text
 
-from snoozer import api_tokens
 from snoozer.cli import commands
 from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
-from snoozer.domain import secret_keys
+from snoozer.people import api_tokens
+from snoozer.runtime import secret_keys
 from tests.factories import ANN, People
 
 Run = Callable[..., Result]

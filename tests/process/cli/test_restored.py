@@ -5,7 +5,7 @@ from pathlib import Path
 from sqlalchemy import Engine, text
 
 from snoozer.db import health_checks
-from snoozer.db import workers as registry
+from snoozer.queue import workers as registry
 from tests.db.operations import operate
 from tests.db.transitions import a_reserved_send, finalize, mark
 from tests.factories import HOUR, a_snooze, now, the_row, the_send

@@ -11,11 +11,13 @@ from pathlib import Path
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer import accounts, encryption, imap, mailboxes
 from snoozer.dev import dovecot, sample_mailbox
 from snoozer.dev.dovecot import ImapServer, NoDovecot, State
 from snoozer.dev.environment import OWNER
-from snoozer.imap import Connection
+from snoozer.mailboxes import imap, registry
+from snoozer.mailboxes.imap import Connection
+from snoozer.people import accounts
+from snoozer.runtime import encryption
 from snoozer.settings import Settings
 from tests.conftest import missing
 from tests.factories import now
@@ -48,7 +50,7 @@ def here(settings: Settings) -> Settings:
 
 def opened(state: State) -> Connection:
     to = sample_mailbox.server(state)
-    return imap.open(to, sample_mailbox.login(state), connect=mailboxes.connector(to, allow_private=True))
+    return imap.open(to, sample_mailbox.login(state), connect=registry.connector(to, allow_private=True))
 
 
 def rows(engine: Engine) -> list[tuple[int, str, int, str]]:
@@ -91,11 +93,11 @@ def test_it_is_filled_and_connected_once_and_stays_disconnected(
     assert rows(engine) == [(id, host, port, "active")]
 
     with engine.begin() as connection:
-        mailboxes.disconnect(connection, id=id, account_id=account.id)
+        registry.disconnect(connection, id=id, account_id=account.id)
     assert not connect(), "it is being disconnected"
     with engine.begin() as connection:
         connection.execute(text("UPDATE mailboxes SET problem = 'gone', problem_since = CURRENT_TIMESTAMP"))
-        assert mailboxes.forget(connection, id=id, account_id=account.id)
+        assert registry.forget(connection, id=id, account_id=account.id)
     assert not connect(), "its owner disconnected it"
     assert rows(engine) == []
     with opened(server.state) as mailbox:

@@ -10,10 +10,10 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from snoozer.db.queries import Cursor, InvalidCursor
-from snoozer.db.queue import MAX_PRIORITY, MIN_PRIORITY
-from snoozer.domain.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
-from snoozer.mime import headers
-from snoozer.snoozing import MAX_MESSAGE_ID_OCTETS
+from snoozer.mail import headers
+from snoozer.queue.queue import MAX_PRIORITY, MIN_PRIORITY
+from snoozer.queue.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
+from snoozer.snoozes.input import MAX_MESSAGE_ID_OCTETS
 from snoozer.timephrase import locales, zones
 
 MAX_SUBJECT_LENGTH = 998

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, ValidationError, WrapValidator
 from pydantic_core import PydanticCustomError
 
-from snoozer.snoozing import SnoozeError
+from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase import Recurrence
 from snoozer.timephrase.zones import wall_time
 from snoozer.web.api.models.fields import Request, whole

@@ -7,11 +7,11 @@ from pydantic import BaseModel, BeforeValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from snoozer.day_shapes import NO_SHAPE
-from snoozer.domain.day_shape import GATHERS_OVER, WEEKDAYS
-from snoozer.domain.roles import Role
+from snoozer.db.models.roles import Role
+from snoozer.snoozes.day_shapes import NO_SHAPE
+from snoozer.timephrase.day_shape import GATHERS_OVER, WEEKDAYS
 from snoozer.web.api.models.fields import LocaleName, Phrase, Request, Timestamp, Zone, text_check, whole
-from snoozer.web.settings.presets import MAX_LABEL_LENGTH, MAX_PRESETS
+from snoozer.web.people.settings.presets import MAX_LABEL_LENGTH, MAX_PRESETS
 
 
 class Settings(BaseModel):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, Field, PlainValidator, model_validator
 from pydantic_core import PydanticCustomError
 
-from snoozer.domain.webhook_message import EVENTS
+from snoozer.notify.webhook_message import EVENTS
 from snoozer.web.api.models.fields import PageSize, Request, Timestamp, Url, sentence_error, text_check
 
 Event = Literal["created", "edited", "due", "sent", "returned", "done", "cancelled", "stuck"]

@@ -1,0 +1,128 @@
+"""ENTRANCE of the clock: APScheduler runs the chores on time. It holds no state; that is in the database."""
+
+import logging
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from threading import Event
+from typing import Any
+
+import click
+from apscheduler.schedulers.background import BackgroundScheduler
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer import settings, telemetry
+from snoozer.db import schema
+from snoozer.db.engine import make_engine, read_timeout_until
+from snoozer.db.errors import error_text
+from snoozer.delivery.chores import chores
+from snoozer.delivery.chores.chores import Retention, SweepConfig
+from snoozer.delivery.chores.erasing import erase_accounts
+from snoozer.delivery.chores.returns import ReturnLoop, return_due
+from snoozer.delivery.chores.snippets import fill_snippets
+from snoozer.operators import chunks, pauses
+from snoozer.runtime.failpoint import FailpointHook
+from snoozer.runtime.signals import on_stop_signal
+from snoozer.settings import Settings
+from snoozer.telemetry import log_format
+
+log = logging.getLogger(__name__)
+
+CONNECTIONS = 3
+ARCHIVE_SECONDS = 60
+ERASE_SECONDS = 10
+# A minute is recorded soon after its end.
+MINUTES_SECONDS = 20
+# How long an operation of an operator waits at the most before it is begun or gone on with.
+OPERATE_SECONDS = 1
+# How often it is looked whether a chore of every hour or day is due.
+LOOK_SECONDS = 60
+
+
+@click.command(
+    "clock", help="Keep housekeeping on time: return messages, recover what lost workers held, retire, archive."
+)
+@click.option("--once", is_flag=True, help="Do each chore once, then stop.")
+def command(once: bool) -> None:
+    config = settings.load().require("database_url")
+    stopping = Event()
+    if not once:
+        on_stop_signal(stopping.set)
+    log_format.configure(config.log_format, process="clock")
+    logging.getLogger("apscheduler").setLevel(logging.WARNING)
+    engine = make_engine(
+        config.database_url.get_secret_value(),
+        name="clock",
+        pool_size=CONNECTIONS,
+        pgbouncer=config.pgbouncer,
+        idle=config.worker_dead,
+        read_timeout=read_timeout_until(stopping),
+    )
+    if not once:
+        with suppress(DBAPIError):  # The database is unavailable: each chore is repeated until it is back.
+            schema.wait_until_migrated(engine, stopping=stopping)
+    passed = config.failpoint_hook or chunks.no_failpoint
+    flush = telemetry.start(service="snoozer-clock", engine=engine, **config.telemetry)
+    try:
+        if once:
+            retention = Retention.from_settings(config)
+            return_due(engine)
+            chores.sweep(engine, config=SweepConfig.from_settings(config))
+            pauses.end_expired(engine)
+            pauses.bring_in_left(engine)
+            chunks.work(engine, passed=passed)
+            chores.maintain_partitions(engine, config=retention)
+            chores.archive(engine, config=retention)
+            chores.prune(engine)
+            erase_accounts(engine)
+            chores.prune_changes(engine)
+            chores.record_minutes(engine)
+            chores.roll_minutes(engine)
+            fill_snippets(engine)
+        else:
+            _run_scheduler(engine, config, passed=passed, until=stopping)
+    finally:
+        flush()
+        engine.dispose()
+
+
+def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, until: Event) -> None:
+    scheduler = BackgroundScheduler(timezone="UTC")
+    every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
+
+    def add_job(seconds: float, chore: Callable[[], object], **when: Any) -> None:
+        scheduler.add_job(_skip_when_unavailable(chore), seconds=seconds, **every, **when)
+
+    at_once = {"next_run_time": datetime.now(UTC)}
+
+    retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
+    add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
+    add_job(min(config.sweep, OPERATE_SECONDS), lambda: pauses.end_expired(engine))
+    add_job(LOOK_SECONDS, lambda: pauses.bring_in_left(engine), **at_once)
+    add_job(min(config.sweep, OPERATE_SECONDS), lambda: chunks.work(engine, passed=passed))
+    add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
+    add_job(LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)
+    add_job(MINUTES_SECONDS, lambda: chores.record_minutes(engine), **at_once)
+    add_job(ERASE_SECONDS, lambda: erase_accounts(engine))
+    add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
+    add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
+    add_job(LOOK_SECONDS, lambda: fill_snippets(engine), **at_once)
+    returns = ReturnLoop(engine, poll=config.poll)
+    returns.start()
+    scheduler.start()
+    until.wait()
+    scheduler.shutdown(wait=False)
+    returns.stop()
+
+
+def _skip_when_unavailable(chore: Callable[[], object]) -> Callable[[], None]:
+    """The chore, with a tick skipped while the database is unavailable; the next one does its work."""
+
+    def run() -> None:
+        try:
+            chore()
+        except DBAPIError as error:
+            log.warning("a chore was not done: %s; it is done again at the next tick", error_text(error))
+
+    return run

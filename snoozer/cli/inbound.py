@@ -1,0 +1,113 @@
+"""ENTRANCE for incoming mail: store it in its owner's mailbox, then reply 250."""
+
+import errno
+import logging
+import socket
+from collections.abc import Sequence
+from contextlib import suppress
+from threading import Event
+
+import click
+from sqlalchemy import Engine
+from sqlalchemy.exc import DBAPIError
+
+from snoozer import settings, telemetry
+from snoozer.db import schema
+from snoozer.db.engine import make_engine
+from snoozer.db.errors import error_text
+from snoozer.mailboxes import inbox
+from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
+from snoozer.people import quotas
+from snoozer.people.quotas import Limits, QuotaReached
+from snoozer.runtime.signals import on_stop_signal
+from snoozer.settings import Settings, SettingsError
+from snoozer.telemetry import log_format, security_log
+
+STORED = "250 2.0.0 Kept"
+MAILBOX_FULL = "452 4.2.2 This mailbox has taken as much mail as it takes in a day; please try again later"
+# A transaction holds its locks until it ends.
+RECIPIENTS_AT_ONCE = 10
+
+
+@click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")
+def command() -> None:
+    given = settings.load().require("database_url")
+    stopping = Event()
+    on_stop_signal(stopping.set)
+    log_format.configure(given.log_format, process="inbound")
+    engine = make_engine(given.database_url.get_secret_value(), name="inbound", pgbouncer=given.pgbouncer)
+    with suppress(DBAPIError):  # The database is unavailable: each message is refused for now until it is back.
+        if not schema.wait_until_migrated(engine, stopping=stopping):
+            return
+    flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
+    server = start_server(engine, given)
+    logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, server.host, server.port)
+    stopping.wait()
+    server.stop()
+    flush()
+    engine.dispose()
+
+
+def start_server(engine: Engine, given: Settings) -> InboundServer:
+    """The running server. Raises SettingsError when its host is not of this machine or its port is taken."""
+    server = InboundServer(
+        host=given.inbound_host,
+        port=given.inbound_port,
+        recipient_exists=lambda address: _owner(engine, address) is not None,
+        deliver=lambda incoming: store(engine, incoming, limits=given.limits),
+        error_text=error_text,
+        max_bytes=given.largest_message,
+        protocol=given.inbound_protocol,
+        hostname=socket.gethostname(),
+    )
+    try:
+        server.start()
+    except OSError as error:
+        if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
+            raise SettingsError(
+                f"SNOOZER_INBOUND_HOST is {given.inbound_host}, which is no address of this machine; "
+                "set it to one, such as 127.0.0.1, or 0.0.0.0 for all of them"
+            ) from None
+        raise SettingsError(
+            f"Port {given.inbound_port} for incoming mail cannot be opened ({error.strerror}); "
+            "set SNOOZER_INBOUND_PORT to a free one"
+        ) from None
+    return server
+
+
+def store(engine: Engine, incoming: IncomingMail, *, limits: Limits | None = None) -> Sequence[str]:
+    """Stores the message for its recipients, a few in each transaction, all committed when this returns. Where one
+    fails, its recipients are asked for again later, and the others have the message. One whose mailbox took what
+    `limits` allow in a day is to be tried again later, too."""
+    replies: list[str] = []
+    for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
+        addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]
+        try:
+            replies += _store_for(engine, addresses, incoming, limits=limits)
+        except DBAPIError as error:
+            logging.getLogger(__name__).warning("A mail could not be stored: %s", error_text(error))
+            replies += [TEMPFAIL] * len(addresses)
+    return replies
+
+
+def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None) -> list[str]:
+    full: dict[str, str] = {}
+    original, has_null_sender = incoming.original, not incoming.mail_from
+    with engine.begin() as connection:
+        owners = [inbox.owner(connection, address=address) for address in addresses]
+        for owner in sorted({owner for owner in owners if owner}):
+            try:
+                with connection.begin_nested():
+                    if limits is not None:
+                        quotas.spend_mail(connection, limits, user_email=owner, size=len(original))
+                    inbox.store(connection, user_email=owner, original=original, has_null_sender=has_null_sender)
+            except QuotaReached as reached:
+                full[owner] = reached.name
+    for quota in full.values():
+        security_log.record("quota_reached", quota=quota)
+    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
+
+
+def _owner(engine: Engine, address: str) -> str | None:
+    with engine.connect() as connection:
+        return inbox.owner(connection, address=address)

@@ -1,0 +1,1 @@
+"""The format of mails, and the way out by SMTP."""

@@ -1,0 +1,368 @@
+"""The mails that Snoozer sends, as bytes. Everything comes from the arguments: the same send gives the same bytes.
+
+What is the same in every mail is rendered, encoded and checked once. A template only prints words and tests whether
+they are empty, so only the words of a mail are encoded for it, each between soft line breaks. No word is ever cached.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache, lru_cache
+from itertools import chain
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from snoozer import translations
+from snoozer.mail import headers, links
+from snoozer.mail.html_to_text import clean_text
+from snoozer.mail.mime_writer import (
+    MULTIPART,
+    SOFT_BREAK,
+    Field,
+    Text,
+    format_mailbox,
+    multipart,
+    quoted_piece,
+    write_fields,
+)
+from snoozer.queue.reminder import MAX_NOTE_LENGTH, Member, Send
+from snoozer.resources import resource_folder
+from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, clock
+from snoozer.timephrase.locales import Locale
+from snoozer.timephrase.zones import zone_or_utc
+from snoozer.translations import N_, catalogue, language_of, speaking
+from snoozer.translations import gettext as _
+
+NO_SUBJECT = N_("(no subject)")
+# Of the sends that were entered before the ledger had one.
+DEFAULT_LOCALE = "en_GB"
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader(resource_folder("templates") / "emails"),
+    autoescape=select_autoescape(disabled_extensions=("txt",), default=True, default_for_string=True),
+    undefined=StrictUndefined,
+    auto_reload=False,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+translations.use_in_templates(TEMPLATES)
+TEMPLATES.globals["language"] = translations.current_language
+
+# The path of each button behind the token, one of `links.ACTS`.
+BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
+
+# Of a note in a mail with others: with `digests.MAX_SIZE` of them it stays near what no mail program cuts.
+_LISTED_NOTE_LENGTH = 300
+
+_SUNDAY = 6
+_MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
+_BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
+_PLAIN_ADDRESS = re.compile(r"(?!www\.)[a-z0-9][a-z0-9._+-]*@(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
+_UNLINK = "\u200c"
+# No script before Hebrew is written from right to left.
+_FROM_HEBREW_ON = re.compile("[\u0590-\U0010ffff]")
+
+_PLACE = re.compile("\0([a-z_]+)\0")
+_MARKUP = re.compile("[&<>'\"\n]")
+_escape = TEMPLATES.filters["escape"]
+
+
+def place(word: str) -> str:
+    """Where `BodyTemplate.fill` writes the word of that name."""
+    return f"\0{word}\0"
+
+
+class BodyTemplate:
+    """Both bodies of a mail. All but its words is rendered, encoded and checked once."""
+
+    def __init__(
+        self, template: str, *, words: Sequence[str], texts: Mapping[str, object], language: str = "en"
+    ) -> None:
+        """`words` are the names of what `fill` is called with. `texts` are the template's other names: the same in
+        each mail, but that they may hold the `place` of a word; "" is one that is absent."""
+        values = {**texts, **{word: place(word) for word in words}}
+        with speaking(language):
+            text, html = self._encode(f"{template}/body.txt", values), self._encode(f"{template}/body.html", values)
+        pieces = multipart(text=text, html=html).split(b"\0")
+        places, count = [word.decode("ascii") for word in pieces[1::2]], text.count(b"\0") // 2
+        self._in_text, self._in_html = places[:count], places[count:]
+        self._format = b"%b".join([fixed.replace(b"%", b"%%") for fixed in pieces[::2]])
+
+    @staticmethod
+    def _encode(template: str, values: Mapping[str, object]) -> bytes:
+        """The rendered template in quoted-printable, but for places."""
+        pieces = _PLACE.split(TEMPLATES.get_template(template).render(values).rstrip("\n"))
+        encoded = [quoted_piece(piece) for piece in pieces]
+        encoded[1::2] = [place(word).encode("ascii") for word in pieces[1::2]]
+        return SOFT_BREAK.join(encoded)
+
+    def fill(self, words: Mapping[str, str]) -> bytes:
+        """The multipart body with these words, escaped in HTML.
+
+        Line breaks in a word are kept: `<br>` in HTML, two spaces before each line in text.
+        """
+        text = {name: quoted_piece(word.replace("\n", "\n  ")) for name, word in words.items()}
+        html = {
+            name: quoted_piece(str(_escape(word)).replace("\n", "<br>")) if _MARKUP.search(word) else text[name]
+            for name, word in words.items()
+        }
+        return self._format % tuple([text[name] for name in self._in_text] + [html[name] for name in self._in_html])
+
+
+class ReminderWriter:
+    """Writes reminders: the same send has the same bytes in every process with the same templates and arguments."""
+
+    def __init__(self, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> None:
+        """Raises ValueError without a key, and for what cannot be part of a header."""
+        if not keys:
+            raise ValueError("A reminder cannot be signed without a key.")
+        self._keys = keys
+        self._fields = write_fields(_fixed_fields(mail_from, instance))
+        self._links = f"{base_url.rstrip('/')}/r/"
+        page = f"{self._links}{place('token')}"
+        self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        # By language, by the buttons and words that not every reminder has.
+        self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
+        for given in ((), ("sender",), ("note",), ("sender", "note")):
+            self._body("en", given)
+
+    def write(self, send: Send) -> bytes:
+        """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.
+
+        Links are signed with the first, newest key; a row whose bytes were fixed under an older one (`bytes_sha256`)
+        with that one again.
+        """
+        copies = (self._write(send, keys=self._keys[index:]) for index in range(len(self._keys)))
+        newest = next(copies)
+        if send.bytes_sha256 is None:
+            return newest
+        same = (copy for copy in chain([newest], copies) if hashlib.sha256(copy).hexdigest() == send.bytes_sha256)
+        return next(same, newest)
+
+    def _write(self, send: Send, *, keys: Sequence[str]) -> bytes:
+        if send.members:
+            return self._write_digest(send, keys=keys)
+        wording = _wording(send.locale or DEFAULT_LOCALE)
+        token, subject = _token(send, keys=keys), _subject(send.subject, wording)
+        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        if thread := headers.thread_ids(send.thread_ids) or headers.references(send.message_id)[:1]:
+            fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
+        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
+        words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
+        optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
+        given = {name: word for name, word in optional if word}
+        without = ("next_week",) if _is_sunday(send.scheduled_for, send.zone) else ()
+        body = self._body(wording.language, tuple(given), without=without)
+        return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given)])
+
+    def _write_digest(self, send: Send, *, keys: Sequence[str]) -> bytes:
+        """The mail lists its own promise first. It belongs to no thread, since it is about several messages."""
+        wording = _wording(send.locale or DEFAULT_LOCALE)
+        listed: list[Send | Member] = [send, *send.members]
+        reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
+        with speaking(wording.language):
+            subject = _("%(count)s reminders", count=len(reminders))
+        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(_token(send, keys=keys))))
+        body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
+        return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
+
+    def _list_one(self, one: Send | Member, *, zone: str, wording: "_Wording", keys: Sequence[str]) -> dict[str, str]:
+        page = self._links + _token(one, keys=keys)
+        buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        if _is_sunday(one.scheduled_for, zone):
+            buttons["next_week"] = ""
+        return {
+            "subject": _quoted(_subject(one.subject, wording)),
+            "sender": _sender(one.sender_email),
+            "note": _note(one.note, limit=_LISTED_NOTE_LENGTH),
+            **_promise(one.scheduled_for, zone, wording),
+            **buttons,
+        }
+
+    def _body(self, language: str, given: tuple[str, ...], without: tuple[str, ...] = ()) -> BodyTemplate:
+        found = self._bodies.get((language, *without, *given))
+        if found is None:
+            words, texts = ("subject", "promised", "zone", *given), self._texts | dict.fromkeys(without, "")
+            found = BodyTemplate("reminder", words=words, texts=texts, language=language)
+            self._bodies[language, *without, *given] = found
+        return found
+
+
+def compose_notice(
+    template: str,
+    words: Mapping[str, str],
+    *,
+    to: str,
+    mail_from: str,
+    instance: str,
+    now: datetime,
+    message_id: str,
+    language: str = "en",
+) -> bytes:
+    """A mail about an account: its subject, which holds no word and so no secret, and its body, which `words` fill."""
+    with speaking(language):
+        subject = TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
+    fields = _fixed_fields(mail_from, instance) + _fields(to=to, subject=subject, at=now, message_id=message_id)
+    return write_fields(fields) + b"\r\n" + _notice_body(template, tuple(words), language).fill(words)
+
+
+@cache
+def _notice_body(template: str, words: tuple[str, ...], language: str) -> BodyTemplate:
+    return BodyTemplate(template, words=words, texts={}, language=language)
+
+
+def compose_unreadable_folder(
+    *,
+    to: str,
+    folder: str,
+    reason: str,
+    suggestions: Sequence[str],
+    mail_from: str,
+    instance: str,
+    now: datetime,
+    message_id: str,
+    language: str = "en",
+) -> bytes:
+    """The notice in a connected mailbox that a folder's name is no time; `suggestions` are names that are."""
+    fields = _fixed_fields(mail_from, instance)
+    with speaking(language):
+        subject = _("Not snoozed: %(folder)s", folder=folder)
+    fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
+    words = {"folder": _quoted(folder), "reason": _quoted(reason), "suggestions": ", ".join(suggestions)}
+    return write_fields(fields) + b"\r\n" + _notice_body("unreadable_folder", tuple(words), language).fill(words)
+
+
+def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
+    """The fields that all mails have; some keep automatic responders silent (RFC 3834)."""
+    address = headers.mail_from_address(mail_from)
+    if not address:
+        raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
+    return [
+        ("From", format_mailbox(headers.sender(mail_from).name or "Snoozer", address)),
+        ("Auto-Submitted", "auto-generated"),
+        ("X-Auto-Response-Suppress", "All"),
+        ("X-Snoozer-Instance", instance),
+        *MULTIPART,
+    ]
+
+
+def _fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Field]:
+    """The fields of one mail. A recipient that needs SMTPUTF8 is named in the envelope only."""
+    recipient = headers.ascii_address(to)
+    if recipient is None and headers.address(to) is None:
+        raise ValueError("The recipient is not an address.")
+    if headers.message_id(message_id) != message_id:
+        raise ValueError("A mail needs a Message-ID of the form <left@right>.")
+    return [
+        ("To", recipient or "undisclosed-recipients:;"),
+        ("Subject", Text(subject)),
+        ("Date", _date(at.astimezone(UTC))),
+        ("Message-ID", message_id),
+    ]
+
+
+def _token(one: Send | Member, *, keys: Sequence[str]) -> str:
+    return links.sign(links.Link(snooze_id=one.snooze_id, scheduled_for=one.scheduled_for), keys=keys)
+
+
+def _is_sunday(instant: datetime, zone: str) -> bool:
+    """On a Sunday, next week is tomorrow."""
+    return instant.astimezone(zone_or_utc(zone)).weekday() == _SUNDAY
+
+
+def _subject(raw: str | None, wording: "_Wording") -> str:
+    return headers.sanitize_line(raw or "") or wording.no_subject
+
+
+def _date(at: datetime) -> str:
+    day = f"{WEEKDAY_NAMES[at.weekday()]:.3}, {at.day:02} {MONTH_NAMES[at.month - 1]:.3} {at.year:04}"
+    return f"{day} {at.hour:02}:{at.minute:02}:{at.second:02} +0000"
+
+
+def _sender(raw: str | None) -> str:
+    # sanitize_line also breaks encoded words: the row holds decoded text, which must not be decoded twice.
+    line = headers.sanitize_line(raw or "", limit=400)
+    sender = headers.sender(line)
+    if sender.email is None:
+        return _quoted(headers.sanitize_line(raw or ""))
+    # A plain address can be copied; a link that a mail program makes of it writes to the sender and opens no page.
+    email = sender.email if _PLAIN_ADDRESS.fullmatch(sender.email) else _quoted(sender.email)
+    return f"{_quoted(sender.name)} · {email}" if sender.name else email
+
+
+def _note(raw: str | None, *, limit: int = MAX_NOTE_LENGTH) -> str:
+    note = clean_text(raw).strip() if raw else ""
+    if len(note) > limit:
+        note = note[: limit - 1].rstrip() + "…"
+    return "\n".join([_quoted(line) for line in note.split("\n")])
+
+
+# Many reminders are promised for the same time.
+@lru_cache(maxsize=128)
+def _promise(instant: datetime, zone_name: str, wording: "_Wording") -> Mapping[str, str]:
+    zone = zone_or_utc(zone_name)
+    return {"promised": wording.instant(instant.astimezone(zone)), "zone": wording.zone_label(instant, zone)}
+
+
+def _quoted(text: str) -> str:
+    """Text from outside in our mail: no mail program turns it into a link, and its direction ends with it."""
+    turns = _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
+    if _MAY_BECOME_A_LINK.search(text):
+        text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
+    return f"\u2068{text}\u2069" if turns else text
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _Wording:
+    """How reminders of one locale are worded: translated once, not for each of them.
+
+    `date` has places for weekday, day, month and year, `zone` one for a place; `hours` has each hour's clock with a
+    place for the minute.
+    """
+
+    language: str
+    no_subject: str
+    weekdays: tuple[str, ...]
+    months: tuple[str, ...]
+    date: str
+    zone: str
+    hours: tuple[str, ...]
+
+    def instant(self, local: datetime) -> str:
+        """`Friday 6 March 2026, 08:00`, and in the United States `Friday, March 6, 2026, 8:00 am`."""
+        weekday, month = self.weekdays[local.weekday()], self.months[local.month - 1]
+        day = self.date % {"weekday": weekday, "day": local.day, "month": month, "year": local.year}
+        return f"{day}, {self.hours[local.hour] % local.minute}"
+
+    def zone_label(self, instant: datetime, zone: tzinfo) -> str:
+        """`Berlin time`; an offset such as `UTC+05:30` where the zone is no place."""
+        key = getattr(zone, "key", "UTC")
+        if "/" in key and not key.startswith("Etc/"):
+            return self.zone % {"place": key.rpartition("/")[2].replace("_", " ")}
+        minutes = int((instant.astimezone(zone).utcoffset() or timedelta()) / timedelta(minutes=1))
+        return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
+
+
+@lru_cache(maxsize=256)
+def _wording(locale: str) -> _Wording:
+    language, region = language_of(locale), Locale.named(locale).region
+    translated = catalogue(language).gettext
+    if region.month_first:
+        date = "%(weekday)s, %(month)s %(day)s, %(year)s"
+    else:
+        date = translated(N_("%(weekday)s %(date)s"))
+        date = date.replace("%(date)s", translated(N_("%(day)s %(month)s %(year)s")))
+    on_the_hour = [clock(datetime(1, 1, 1, hour, tzinfo=UTC), twelve_hour=region.twelve_hour) for hour in range(24)]
+    return _Wording(
+        language=language,
+        no_subject=translated(NO_SUBJECT),
+        weekdays=tuple(map(translated, WEEKDAY_NAMES)),
+        months=tuple(map(translated, MONTH_NAMES)),
+        date=date,
+        zone=translated(N_("%(place)s time")),
+        hours=tuple(shown.replace(":00", ":%02d") for shown in on_the_hour),
+    )

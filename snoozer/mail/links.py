@@ -1,0 +1,137 @@
+"""Sign and verify the links in reminders.
+
+A token names one occurrence (the snooze and the promised instant) and one action, nothing else: it is never a
+login. It has no time of issue, so the same link and the same newest key give the same token in every process.
+
+A reminder has one token, of the action "see". The path behind it names the act of each button, and needs no signature:
+the page offers every act to whom it shows the occurrence. Mails of earlier releases have a token for each button.
+
+Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), action (1),
+phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
+"""
+
+import binascii
+import hashlib
+import hmac
+import struct
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache, partial
+from typing import Literal, get_args
+
+from snoozer.runtime.secret_keys import derive
+
+Action = Literal["done", "again", "see"]
+
+# What a path behind a token asks for: the action, and the phrase of a button for "again".
+ACTS: dict[str, tuple[Action, str | None]] = {
+    "done": ("done", None),
+    "tomorrow": ("again", "tomorrow"),
+    "next-week": ("again", "next week"),
+    "again": ("again", None),
+}
+
+ACTIVE_FOR = timedelta(days=30)
+MAX_PHRASE_LENGTH = 100
+
+_ACTIONS: tuple[Action, ...] = get_args(Action)
+_VERSION = 1
+_HEAD = struct.Struct(">B4sqq")
+_MAC_BYTES = 16
+_MAX_TOKEN_LENGTH = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_mail_key = partial(derive, purpose=b"snoozer mail link")
+
+
+class InvalidLink(Exception):
+    """This link was not made here, or it was changed on its way."""
+
+    def __init__(self) -> None:
+        super().__init__(self.__doc__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Link:
+    """One action on one occurrence. `phrase` is the time of a button for "again"; without it the page asks."""
+
+    snooze_id: int
+    scheduled_for: datetime
+    action: Action = "see"
+    phrase: str | None = None
+
+
+def sign(link: Link, *, keys: Sequence[str]) -> str:
+    """A URL-safe token, signed with the newest (first) key. Raises ValueError for a naive instant or an empty ring."""
+    if not keys:
+        raise ValueError("A link cannot be signed without a key.")
+    if link.scheduled_for.tzinfo is None:
+        raise ValueError("A link is bound to an instant, and this one has no zone.")
+    key = _mail_key(keys[0])
+    try:
+        head = _HEAD.pack(_VERSION, _key_id(key), link.snooze_id, (link.scheduled_for - _EPOCH) // _MICROSECOND)
+    except struct.error as error:
+        raise ValueError("The snooze's number does not fit into a link.") from error
+    body = head + _pack_action(link.action, link.phrase)
+    return urlsafe_b64encode(body + _mac(key, body)).rstrip(b"=").decode("ascii")
+
+
+def verify(token: str, *, keys: Sequence[str]) -> Link:
+    """The link that was signed with any key of the ring. Raises InvalidLink for any other string."""
+    raw = _decode(token)
+    body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
+    matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_mail_key, keys)]
+    if not any(matches):
+        raise InvalidLink
+    try:
+        version, _, snooze_id, micros = _HEAD.unpack_from(body)
+        if version != _VERSION:
+            raise InvalidLink
+        return Link(
+            snooze_id=snooze_id,
+            scheduled_for=_EPOCH + timedelta(microseconds=micros),
+            action=_ACTIONS[body[_HEAD.size]],
+            phrase=body[_HEAD.size + 1 :].decode("utf-8") or None,
+        )
+    except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
+        raise InvalidLink from None
+
+
+def is_old(mailed_at: datetime, now: datetime) -> bool:
+    """Whether the mail is more than 30 days old: then its links only show a page and do not act."""
+    return now - mailed_at > ACTIVE_FOR
+
+
+def occurrence_id(token: str) -> str:
+    """An identifier of the token's occurrence for headers: 128 bits of a hash; they reveal nothing and open nothing."""
+    return hashlib.sha256(token.encode("ascii")).hexdigest()[:32]
+
+
+def _pack_action(action: Action, phrase: str | None) -> bytes:
+    if action not in _ACTIONS or (phrase and len(phrase) > MAX_PHRASE_LENGTH):
+        raise ValueError("A link may ask for done, again or see, with a phrase of at most 100 characters.")
+    return bytes((_ACTIONS.index(action),)) + (phrase or "").encode("utf-8")
+
+
+def _decode(token: str) -> bytes:
+    """The bytes of a token in canonical base64url: a changed last character must not decode to the same bytes."""
+    if not token.isascii() or len(token) > _MAX_TOKEN_LENGTH:
+        raise InvalidLink
+    try:
+        raw = urlsafe_b64decode(token + "=" * (-len(token) % 4))
+    except (binascii.Error, ValueError):
+        raise InvalidLink from None
+    if urlsafe_b64encode(raw).rstrip(b"=") != token.encode("ascii") or len(raw) <= _HEAD.size + _MAC_BYTES:
+        raise InvalidLink
+    return raw
+
+
+@lru_cache(maxsize=32)
+def _key_id(derived: bytes) -> bytes:
+    return _mac(derived, b"key id")[:4]
+
+
+def _mac(derived: bytes, body: bytes) -> bytes:
+    return hmac.digest(derived, body, "sha256")[:_MAC_BYTES]

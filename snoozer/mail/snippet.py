@@ -1,0 +1,72 @@
+"""The begin of what a message says, in one line for a list: a stranger's text, and nothing but text."""
+
+import re
+from collections.abc import Iterable
+
+from snoozer.mail import message_parser
+from snoozer.mail.charsets import decode_bytes
+from snoozer.mail.headers import sanitize_line
+from snoozer.mail.html_to_text import html_to_text
+from snoozer.mail.transfer_encodings import decode_body
+
+MAX_LENGTH = 140
+# So much of a text is looked through for words that are the sender's own.
+_WITHIN = 20_000
+_MAX_LINE = 600
+
+# A line that only draws: ---, ====, ***.
+_RULE = re.compile(r"[\W_]+")
+_ADDRESS = re.compile(r"\(?<?(?:https?://|mailto:)[^\s<>]+>?\)?", re.IGNORECASE)
+_QUOTED = re.compile(r"\s*[>|]")
+# What stands above a quote: "On Monday, Bob wrote:".
+_INTRODUCTION = re.compile(
+    r"(?:on|am|le|el|il|em|op)\b.{3,300}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef)\b.{0,80}:",
+    re.IGNORECASE,
+)
+_FORWARDED = re.compile(
+    r"[-_*> ]*(?:begin forwarded message|forwarded message|original message|weitergeleitete nachricht"
+    r"|ursprüngliche nachricht|message transféré|mensaje reenviado)[-_*: ]*",
+    re.IGNORECASE,
+)
+_FIELD = re.compile(
+    r"[*> ]*(?:from|to|cc|date|sent|subject|reply-to|von|an|datum|gesendet|betreff|kopie|de|à|objet|envoyé)\s?:\*?\s.*",
+    re.IGNORECASE,
+)
+# Characters without a sign of their own, with which senders keep lists from showing what follows.
+_FILLER = re.compile("[\xad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u3164\ufeff\uffa0]+")
+
+
+def snippet(text: str) -> str:
+    """The first words of a text, at most so many characters; empty where it has none. What is quoted, and the heads of
+    what was forwarded, are left out, unless nothing else is there."""
+    lines = [line[:_MAX_LINE] for line in text[:_WITHIN].splitlines()]
+    own = _joined(line for line in lines if not (_QUOTED.match(line) or _is_head(line.strip())))
+    return own or _joined(line.lstrip("> |") for line in lines)
+
+
+def snippet_of(original: bytes) -> str:
+    """That of a message, or of what there is of one."""
+    return snippet(message_parser.parse(original).text)
+
+
+def snippet_of_part(content: bytes, *, type: str, encoding: str, charset: str | None) -> str:
+    """That of a message whose first text begins with these bytes, as they are transferred."""
+    text = decode_bytes(decode_body(content, encoding), charset)
+    return snippet(html_to_text(text) if type == "text/html" else text)
+
+
+def _joined(lines: Iterable[str]) -> str:
+    words: list[str] = []
+    length = 0
+    for line in lines:
+        shown = _FILLER.sub("", _ADDRESS.sub(" ", line)).strip()
+        if shown and not _RULE.fullmatch(shown):
+            words.append(shown)
+            length += len(shown)
+        if length > 2 * MAX_LENGTH:
+            break
+    return sanitize_line(" ".join(words), limit=MAX_LENGTH)
+
+
+def _is_head(line: str) -> bool:
+    return bool(_INTRODUCTION.fullmatch(line) or _FORWARDED.fullmatch(line) or _FIELD.fullmatch(line))

@@ -1,0 +1,69 @@
+"""Bodies out of the transfer encoding that is declared for them, where they are in it."""
+
+import binascii
+import re
+from collections.abc import Iterator
+
+from snoozer.mail.headers import decode_base64
+
+# A line whose mark, that it goes on in the next one, has blanks behind it.
+_SOFT_BREAK = re.compile(rb"=[ \t]+(?=\r?\n)")
+_CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
+_BASE64_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
+
+
+def decode_body(body: bytes, encoding: str) -> bytes:
+    """An encoding that is unknown, or not what the body is in, is ignored."""
+    if "base64" in encoding:
+        return _from_base64(body)
+    if "quoted" in encoding and "printable" in encoding:
+        return binascii.a2b_qp(_SOFT_BREAK.sub(b"=", body))
+    if encoding.strip("\"' .") in {"x-uuencode", "uuencode", "x-uue", "uue"}:
+        return _from_uuencode(body)
+    return body
+
+
+def _from_base64(body: bytes) -> bytes:
+    """Decoded up to where the lines are base64 no more; a body that never was is returned as it is."""
+    lines = [line.strip() for line in body.splitlines()]
+    filled = [line for line in lines if line]
+    if not filled:
+        return b""
+    if not _BASE64_LINE.fullmatch(filled[0]) or len(filled[0]) % 4:
+        letters = sum(len(line) for line in filled)
+        others = letters - sum(len(run) for line in filled for run in _BASE64_LINE.findall(line))
+        if others * 6 > letters or any(b" " in line for line in filled[:2]):
+            return body
+    content = b"".join(decode_base64(piece) for piece in _encoded_pieces(filled))
+    is_short_and_odd = len(filled) == 1 and not _BASE64_LINE.fullmatch(filled[0])
+    return body if is_short_and_odd and _CONTROLS.search(content) else content
+
+
+def _encoded_pieces(lines: list[bytes]) -> Iterator[bytes]:
+    """The base64 of a body, padded in the middle where a program encoded it in pieces, without the words behind it."""
+    piece: list[bytes] = []
+    ended = False
+    for line in lines:
+        if (ended or b" " in line) and not _BASE64_LINE.fullmatch(line):
+            break
+        ended = b"=" in line
+        piece.append(line.partition(b"=")[0])
+        if ended:
+            yield b"".join(piece)
+            piece.clear()
+    yield b"".join(piece)
+
+
+def _from_uuencode(body: bytes) -> bytes:
+    _, begin, encoded = body.partition(b"\nbegin ")
+    if not begin and not body.startswith(b"begin "):
+        return body
+    out = bytearray()
+    for line in (encoded or body).splitlines()[1:]:
+        if line.strip() in {b"end", b"`", b""}:
+            break
+        try:
+            out += binascii.a2b_uu(line)
+        except binascii.Error:
+            break
+    return bytes(out)

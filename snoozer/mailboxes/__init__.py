@@ -1,0 +1,1 @@
+"""The messages that Snoozer keeps, and the IMAP mailboxes that people connect."""

@@ -1,0 +1,148 @@
+"""USE CASE of incoming mail: store the original, byte for byte, in its owner's mailbox."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from sqlalchemy import Connection, func, select
+
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import EVIDENCE, Envelope, Place
+from snoozer.db.models import Account, MailboxMessage, is_kept_by
+from snoozer.db.statements import database_time
+from snoozer.mail import headers, message_parser
+from snoozer.mail.message_parser import ParsedHead
+from snoozer.mail.snippet import snippet_of
+from snoozer.queue import ledger
+from snoozer.queue.ledger import Reminded
+from snoozer.snoozes import replies
+
+# In events, of what a message did that came in.
+ROUTE = "inbox"
+SUBSTITUTE_ID_DOMAIN = "kept.snoozer.invalid"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredMessage:
+    """A message in the mailbox; `new` is False when it was stored before."""
+
+    id: int
+    new: bool
+
+
+def owner(connection: Connection, *, address: str) -> str | None:
+    """The account that mail to `address` belongs to; None when there is none, or it is closed or unverified. Accounts
+    have the ASCII form of a domain (xn--…); servers with SMTPUTF8 may send the other one."""
+    if not address.isascii():
+        address = headers.ascii_address(address) or address
+    open_account = select(Account.email).where(
+        Account.email == func.lower(address), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
+    )
+    return connection.execute(open_account).scalar_one_or_none()
+
+
+def store_each(connection: Connection, *, user_email: str, originals: Sequence[bytes]) -> list[StoredMessage]:
+    """Store several messages in their order. All locks are taken first, sorted, so that concurrent calls with the same
+    messages do not deadlock."""
+    for digest in sorted({_digest(original) for original in originals}):
+        mailbox_store.lock_original(connection, user_email=user_email, sha256=digest)
+    stored = [_store(connection, user_email=user_email, original=original) for original in originals]
+    heads = [message_parser.parse_reply(original) for original, one in zip(originals, stored, strict=True) if one.new]
+    now = database_time(connection)
+    # Some were written long ago. All are looked at together, so that snoozes are locked in one order.
+    arrivals = [replies.Arrival(head=head, arrived_at=min(head.date or now, now)) for head in heads]
+    replies.receive(connection, user_email=user_email, arrivals=arrivals, route=ROUTE)
+    return stored
+
+
+def store(connection: Connection, *, user_email: str, original: bytes, has_null_sender: bool = False) -> StoredMessage:
+    """Store one message, byte for byte, and once: a mail server whose reply was lost delivers it again. One that
+    answers a snoozed message does to its snooze what the person chose (`replies`), unless it `has_null_sender`, as
+    bounces have.
+
+    A message without a Message-ID, or with that of another message, gets a substitute id. One with neither Message-ID
+    nor date, as machines write them, may be a new message in the same words: it is stored again once the person has
+    seen the one before. A reminder of ours is merged with the message that it is about.
+    """
+    stored = _store(connection, user_email=user_email, original=original)
+    if stored.new:
+        head = message_parser.parse_reply(original, has_null_sender=has_null_sender)
+        arrival = replies.Arrival(head=head, arrived_at=database_time(connection))
+        replies.receive(connection, user_email=user_email, arrivals=[arrival], route=ROUTE)
+    return stored
+
+
+def restore(connection: Connection, *, user_email: str, original: bytes, message_id: str | None, place: Place) -> bool:
+    """Store a message that was kept elsewhere, once, under the id and at the place that it had. It is no new mail: no
+    snooze is looked for that it answers. Returns False for one that is kept here already."""
+    digest = _digest(original)
+    mailbox_store.lock_original(connection, user_email=user_email, sha256=digest)
+    if mailbox_store.find_kept(connection, user_email=user_email, sha256=digest, repeatable=False) is not None:
+        return False
+    envelope = _envelope(message_parser.parse_head(original), sha256=digest, snippet=snippet_of(original))
+    if message_id is not None:
+        envelope = replace(envelope, message_id=message_id)
+    mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original, place=place)
+    return True
+
+
+def _store(connection: Connection, *, user_email: str, original: bytes) -> StoredMessage:
+    digest = _digest(original)
+    mailbox_store.lock_original(connection, user_email=user_email, sha256=digest)
+    parsed = message_parser.parse_head(original)
+    repeatable = parsed.message_id is None and parsed.date is None
+    known = mailbox_store.find_kept(connection, user_email=user_email, sha256=digest, repeatable=repeatable)
+    if known is not None:
+        return StoredMessage(id=known, new=False)
+    envelope = _envelope(parsed, sha256=digest, snippet=snippet_of(original))
+    if parsed.message_id is not None:
+        reminded = ledger.find_reminders(
+            connection, reminder_message_ids=[parsed.message_id], user_email=user_email
+        ).get(parsed.message_id)
+        if reminded is not None:
+            return _merge(connection, user_email=user_email, reminded=reminded, envelope=envelope, original=original)
+    id = mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original)
+    return StoredMessage(id=id, new=True)
+
+
+def _merge(
+    connection: Connection, *, user_email: str, reminded: Reminded, envelope: Envelope, original: bytes
+) -> StoredMessage:
+    """Store a reminder of ours that came back, where it is evidence that it arrived (`ledger.verify`) and no new mail.
+
+    Its message is what the person sees. A message that is not kept here is represented by its first reminder, under its
+    own Message-ID, so that snoozing it is snoozing the message.
+    """
+    same_message = select(MailboxMessage.id).where(
+        is_kept_by(user_email), MailboxMessage.message_id == reminded.message_id
+    )
+    kept = connection.execute(same_message).scalar_one_or_none()
+    new = kept is None
+    if kept is None:
+        sender = headers.sender(reminded.sender_email)
+        represented = replace(
+            envelope, message_id=reminded.message_id, sender_name=sender.name, sender_email=sender.email
+        )
+        kept = mailbox_store.store(connection, user_email=user_email, envelope=represented, original=original)
+    mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original, place=EVIDENCE)
+    return StoredMessage(id=kept, new=new)
+
+
+def _envelope(parsed: ParsedHead, *, sha256: str, snippet: str) -> Envelope:
+    substitute_id = f"<{uuid4().hex}@{SUBSTITUTE_ID_DOMAIN}>"
+    return Envelope(
+        message_id=parsed.message_id or substitute_id,
+        substitute_id=substitute_id,
+        thread_ids=" ".join(parsed.thread_ids) or None,
+        sha256=sha256,
+        subject=parsed.subject,
+        sender_name=parsed.sender_name,
+        sender_email=parsed.sender_email,
+        sent_at=parsed.date,
+        snippet=snippet,
+    )
+
+
+def _digest(original: bytes) -> str:
+    return hashlib.sha256(original).hexdigest()

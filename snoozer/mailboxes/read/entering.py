@@ -1,0 +1,93 @@
+"""Snoozing messages of a connected mailbox from a page: they are entered with their snoozes, in one transaction, and
+the process that watches the mailbox moves them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import Connection
+
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Known, Sighting
+from snoozer.mail import headers
+from snoozer.mailboxes import sightings
+from snoozer.mailboxes.imap.messages import Head
+from snoozer.mailboxes.read.connected import ConnectedMailbox
+from snoozer.mailboxes.read.keys import GONE, MessageKey
+from snoozer.mailboxes.read.looking import Seen, entries_of, existing, look, sighting_of
+from snoozer.mailboxes.read.mailbox import MailboxError
+from snoozer.snoozes.input import Message
+from snoozer.translations import gettext
+
+
+@dataclass(frozen=True, kw_only=True)
+class SnoozeTarget:
+    """A message to be snoozed: for `acts.snooze`, and where it was seen for `enter`."""
+
+    message: Message
+    sighting: Sighting
+    mailbox_id: int
+
+
+def snooze_target(mailbox: ConnectedMailbox, key: str) -> SnoozeTarget:
+    """Look at a message that is about to be snoozed. Asks the mail server, so no transaction may be open. Raises
+    MailboxError."""
+    found = snooze_targets(mailbox, look(mailbox, [MessageKey.parse(key)]))
+    if not found:
+        raise MailboxError("gone", gettext(GONE))
+    return found[0]
+
+
+def snooze_targets(mailbox: ConnectedMailbox, seen: Sequence[Seen]) -> list[SnoozeTarget]:
+    """The same for messages that were looked at: each is known by an id of its own. A second copy of one that is
+    snoozed has another id."""
+    with mailbox.engine.begin() as transaction:
+        ids = {at: entry.message_id for at, entry in entries_of(transaction, mailbox, seen).items()}
+    places = {each.at: sighting_of(mailbox, each) for each in seen}
+    pairs = [(each.head, places[each.at]) for each in seen if each.at not in ids]
+    found = _identified(mailbox, pairs, taken=set(ids.values()))
+    identified = {MessageKey(one.folder, one.uidvalidity, one.uid): (one, sender) for one, sender in found} | {
+        each.at: (replace(places[each.at], message_id=ids[each.at]), headers.sender(each.head.sender).email)
+        for each in seen
+        if each.at in ids
+    }
+    return [
+        SnoozeTarget(
+            message=Message(
+                message_id=identified[each.at][0].message_id,
+                subject=headers.subject(each.head.subject),
+                sender_email=identified[each.at][1],
+            ),
+            sighting=identified[each.at][0],
+            mailbox_id=mailbox.access.id,
+        )
+        for each in seen
+    ]
+
+
+def enter(connection: Connection, target: SnoozeTarget) -> bool:
+    """Enter a message that is snoozed in the same transaction, best after `acts.snooze`: everywhere else, too, the
+    snooze is locked before its message. Returns False, and nothing may be committed, where the message was entered for
+    another mailbox meanwhile, or this one is being disconnected."""
+    return mailbox_store.enter(connection, [target.sighting], mailbox_id=target.mailbox_id)
+
+
+def _identified(
+    mailbox: ConnectedMailbox, pairs: Sequence[tuple[Head, Sighting]], *, taken: set[str]
+) -> list[tuple[Sighting, str | None]]:
+    """Where a snoozed message lies where it was seen last, what a page shows is a copy of it."""
+    snoozed: dict[int, MessageKey] = {}
+
+    def note(known: Known) -> bool:
+        if known.is_snoozed:
+            snoozed[known.id] = MessageKey(known.folder, known.uidvalidity, known.uid)
+        return False
+
+    def identify(is_another_copy: sightings.IsAnotherCopy) -> list[tuple[Sighting, str | None]]:
+        with mailbox.engine.begin() as transaction:
+            return sightings.identified_many(
+                transaction, pairs, mailbox_id=mailbox.access.id, is_another_copy=is_another_copy, taken=taken
+            )
+
+    found = identify(note)
+    there = existing(mailbox, list(snoozed.values()))
+    return identify(lambda known: snoozed.get(known.id) in there) if there else found

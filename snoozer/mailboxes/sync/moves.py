@@ -1,0 +1,286 @@
+"""Moves of snoozed messages between their folder and ours: the intent is committed, then the message is moved, then
+what was seen of it is written down. Each step can be repeated by any process."""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Entry, Target, Where
+from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap.errors import ImapError
+from snoozer.mailboxes.imap.messages import Head
+from snoozer.mailboxes.imap.move import Arrival, Place
+from snoozer.mailboxes.sync.flags import leave_flagged, take_off
+from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session, fingerprint
+
+log = logging.getLogger(__name__)
+
+SEEN = r"\Seen"
+# What a lost connection leaves to be found again.
+MOVED_AT_ONCE = 200
+# What a server refuses for one folder, and may grant for another.
+_OF_ONE_FOLDER = frozenset({"quota", "denied", "protocol"})
+# Of the newest messages of a folder that counts anew.
+MAX_LOOKED_AT = 2_000
+
+
+def move(session: Session, entries: Sequence[Entry], *, to: Where) -> list[Entry]:
+    """Move messages to the folder of what is snoozed, aside, or home. Returns those that are not where they were. Where
+    the server refuses some, the others are moved before ImapError is raised."""
+    lost: list[Entry] = []
+    refused: ImapError | None = None
+    for (source, uidvalidity, target), group in groupby(
+        sorted(entries, key=_route(session, to)), key=_route(session, to)
+    ):
+        together = list(group)
+        for start in range(0, len(together), MOVED_AT_ONCE):
+            batch = together[start : start + MOVED_AT_ONCE]
+            try:
+                lost += _move_batch(session, batch, source=Place(source, uidvalidity), target=target, to=to)
+            except ImapError as error:
+                if error.code not in _OF_ONE_FOLDER or not session.imap.alive:
+                    raise
+                refused = refused or error
+    if refused is not None:
+        raise refused
+    return lost
+
+
+def _route(session: Session, to: Where) -> Callable[[Entry], tuple[str, int, str]]:
+    def target(entry: Entry) -> str:
+        return {"snoozed": session.ours.snoozed, "aside": entry.aside, "home": entry.home}[to] or INBOX
+
+    return lambda entry: (entry.folder, entry.uidvalidity, target(entry))
+
+
+def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, target: str, to: Where) -> list[Entry]:
+    try:
+        target, selected = _existing_target(session, target, to=to)
+    except ImapError as error:
+        if error.code != "no_folder":
+            raise
+        return []
+    if target == source.name:
+        settle(session, {entry.id: entry.uid for entry in batch}, where=to, place=source)
+        return []
+    by_id = {entry.id: entry for entry in batch}
+    with session.transaction() as connection:
+        allowed = mailbox_store.intend(connection, list(by_id), moving_to=to, target=selected, fence=session.fence)
+    if not allowed:
+        raise OwnerChanged
+    entries = [by_id[id] for id in sorted(allowed)]
+    _pass_step(session, "intended", entries)
+    try:
+        if session.imap.select(source.name).uidvalidity != source.uidvalidity:
+            return entries
+        if to != "aside":
+            take_off(session, [entry.uid for entry in entries], source)
+        if to == "home":
+            session.imap.remove_flag([entry.uid for entry in entries if entry.is_due], SEEN)
+        arrivals = session.imap.move(
+            [entry.uid for entry in entries],
+            source=source,
+            target=Place(target, selected.uidvalidity),
+            fingerprints={entry.uid: fingerprint(entry) for entry in entries},
+        )
+    except ImapError as error:
+        if error.code in {"uidvalidity", "no_folder"}:
+            return entries
+        if error.code in _OF_ONE_FOLDER and session.imap.alive:
+            _abandon(session, entries)
+        raise
+    _pass_step(session, "arrived", entries)
+    return _write_down(session, entries, arrivals, to=to, target=Place(target, selected.uidvalidity))
+
+
+def _existing_target(session: Session, name: str, *, to: Where) -> tuple[str, Target]:
+    """The folder to move to, as it is now: where a person's is gone or closed, the inbox; where ours is, a new one."""
+    try:
+        selected = session.imap.select(name)
+    except ImapError as error:
+        if error.code != "no_folder" and (error.code != "denied" or to == "snoozed"):
+            raise
+        if to == "snoozed":
+            session.ours = session.imap.create_folders([])
+            name = session.ours.snoozed
+        else:
+            name = INBOX
+        selected = session.imap.select(name)
+    return name, Target(folder=name, uidvalidity=selected.uidvalidity, uidnext=selected.uidnext)
+
+
+def _write_down(
+    session: Session, entries: Sequence[Entry], arrivals: dict[int, Arrival], *, to: Where, target: Place
+) -> list[Entry]:
+    arrived = {entry.id: arrivals[entry.uid] for entry in entries if entry.uid in arrivals}
+    moved = {id: arrival.uid for id, arrival in arrived.items() if arrival.outcome == "moved" and arrival.uid}
+    stayed = [id for id, arrival in arrived.items() if arrival.outcome == "stayed"]
+    if stayed:
+        _abandon(session, [entry for entry in entries if entry.id in stayed])
+    settle(session, moved, where=to, place=target)
+    return [entry for entry in entries if entry.id not in moved and entry.id not in stayed]
+
+
+def marked_as_deleted(session: Session, entries: Sequence[Entry]) -> list[Entry]:
+    """Those that some program has marked as deleted where they are: for their owner they are gone already."""
+    found: list[Entry] = []
+    for (folder, uidvalidity), group in groupby(sorted(entries, key=_place), key=_place):
+        there = list(group)
+        try:
+            if session.imap.select(folder).uidvalidity != uidvalidity:
+                continue
+        except ImapError as error:
+            if error.code != "no_folder":
+                raise
+            continue
+        marked = {head.uid for head in session.imap.heads([entry.uid for entry in there]) if head.deleted}
+        found += [entry for entry in there if entry.uid in marked]
+    return found
+
+
+def surface(session: Session, entries: Sequence[Entry]) -> None:
+    """Mark messages unread where they are: they repeat, and are due again after they came back once. One that its owner
+    has put elsewhere since is left alone."""
+    for (folder, uidvalidity), group in groupby(sorted(entries, key=_place), key=_place):
+        due = list(group)
+        try:
+            there = _still_there(session, folder, uidvalidity)
+        except ImapError as error:
+            if error.code != "denied":
+                raise
+            there = set()  # Its owner may no longer open that folder: what is due elsewhere comes back all the same.
+        here = [entry for entry in due if entry.uid in there]
+        session.imap.remove_flag([entry.uid for entry in here], SEEN)
+        settle(session, {entry.id: entry.uid for entry in here}, where="home", place=Place(folder, uidvalidity))
+        with session.transaction() as connection:
+            for entry in due:
+                if entry.uid not in there:
+                    mailbox_store.forget(connection, id=entry.id, fence=session.fence)
+
+
+def put_away(session: Session, entries: Sequence[Entry]) -> None:
+    """Have messages moved into the archive, where there is one, else to the inbox, and stay there: their owner wants a
+    reminder only."""
+    archive = folder_names.archive_folder(session.folders)
+    home = INBOX if archive is None else archive.name
+    with session.transaction() as connection:
+        mailbox_store.stay(connection, [entry.id for entry in entries], home=home, fence=session.fence)
+
+
+def settle(session: Session, uids: dict[int, int], *, where: Where, place: Place) -> None:
+    """Write down that messages were seen in a folder: their UIDs by their entries."""
+    if not uids:
+        return
+    uidvalidity = place.uidvalidity
+    if uidvalidity is None:
+        uidvalidity = session.imap.select(place.name).uidvalidity
+    if where == "home":
+        leave_flagged(session, uids.values(), place)
+    with session.transaction() as connection:
+        mailbox_store.settle(
+            connection, uids, place=where, folder=place.name, uidvalidity=uidvalidity, fence=session.fence
+        )
+
+
+def _abandon(session: Session, entries: Iterable[Entry]) -> None:
+    with session.transaction() as connection:
+        mailbox_store.abandon(connection, [entry.id for entry in entries], fence=session.fence)
+
+
+def _pass_step(session: Session, step: str, entries: Iterable[Entry]) -> None:
+    for entry in entries:
+        session.failpoint(step, entry.message_id)
+
+
+def recover(session: Session, entries: Sequence[Entry]) -> list[Entry]:
+    """Find out what became of moves that began: nothing is moved again before that is known. Returns those that are
+    neither where they were nor where they should be."""
+    lost: list[Entry] = []
+    for target, group in groupby(sorted(entries, key=_intent), key=_intent):
+        lost += _recover_into(session, list(group), target=target[0], above=target[2], uidvalidity=target[1])
+    return lost
+
+
+def _intent(entry: Entry) -> tuple[str, int, int]:
+    return (entry.target_folder or "", entry.target_uidvalidity or 0, entry.target_uidnext or 0)
+
+
+def _recover_into(
+    session: Session, entries: Sequence[Entry], *, target: str, above: int, uidvalidity: int
+) -> list[Entry]:
+    arrived = _arrived(session, entries, target=target, above=above, uidvalidity=uidvalidity)
+    lost: list[Entry] = []
+    for (source, validity), group in groupby(sorted(entries, key=_place), key=_place):
+        there = _still_there(session, source, validity)
+        for entry in group:
+            hit = arrived.get(entry.id)
+            is_there = entry.uid in there
+            if hit is not None and not (is_there and not hit[2]):
+                if is_there:  # Copied, and not yet deleted where it was.
+                    session.imap.delete([entry.uid], source=Place(source, validity))
+                settle(session, {entry.id: hit[0]}, where=entry.moving_to or "home", place=Place(target, hit[1]))
+            elif is_there:
+                _abandon(session, [entry])
+            else:
+                lost.append(entry)
+    return lost
+
+
+def _place(entry: Entry) -> tuple[str, int]:
+    return (entry.folder, entry.uidvalidity)
+
+
+def _arrived(
+    session: Session, entries: Sequence[Entry], *, target: str, above: int, uidvalidity: int
+) -> dict[int, tuple[int, int, bool]]:
+    """The UID and UIDVALIDITY of each entry's message in the target, where it came after the intent, and whether it is
+    proven to be the copy that was made then: the same in every byte that is known, among what is new there."""
+    try:
+        selected = session.imap.select(target)
+    except ImapError as error:
+        if error.code in ("no_folder", "denied"):
+            return {}
+        raise
+    counts_on = selected.uidvalidity == uidvalidity and above > 0
+    heads = session.imap.heads(session.imap.uids(above=above if counts_on else 0)[-MAX_LOOKED_AT:])
+    exact = {(head.uid, head.fingerprint.sha256, head.size) for head in heads} if counts_on else set()
+    marks = {entry.id: (entry.fingerprint, entry.size) for entry in entries}
+    matched = match(entries, heads)
+    return {id: (uid, selected.uidvalidity, (uid, *marks[id]) in exact) for id, uid in matched.items()}
+
+
+def _still_there(session: Session, source: str, uidvalidity: int) -> set[int]:
+    try:
+        selected = session.imap.select(source)
+    except ImapError as error:
+        if error.code == "no_folder":
+            return set()
+        raise
+    return set(session.imap.uids()) if selected.uidvalidity == uidvalidity else set()
+
+
+def match(entries: Iterable[Entry], heads: Iterable[Head]) -> dict[int, int]:
+    """The UID of each entry's message among the heads of a folder, each at most once; those marked as deleted are no
+    message any more. A message that was stored anew may have another size and date, so these come second."""
+    left = [head for head in heads if not head.deleted]
+    found: dict[int, int] = {}
+    for key in (_exactly, _by_header):
+        by_key: dict[object, list[Head]] = {}
+        for head in left:
+            by_key.setdefault(key(head.fingerprint.sha256, head.size), []).append(head)
+        for entry in entries:
+            same = by_key.get(key(entry.fingerprint, entry.size), [])
+            if entry.id not in found and same:
+                head = same.pop(0)
+                found[entry.id] = head.uid
+                left.remove(head)
+    return found
+
+
+def _exactly(sha256: str, size: int) -> object:
+    return sha256, size
+
+
+def _by_header(sha256: str, size: int) -> object:
+    return sha256

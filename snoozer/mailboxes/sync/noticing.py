@@ -1,0 +1,211 @@
+"""Messages that a person moved into a folder that means a time, with any mail program: they are snoozed."""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import NamedTuple
+
+from sqlalchemy import Connection, select
+
+from snoozer.db import mailbox_store, mailboxes
+from snoozer.db.mailbox_store import Sighting, Where
+from snoozer.db.models import Account
+from snoozer.db.queries import accounts
+from snoozer.db.statements import database_time
+from snoozer.mail import headers
+from snoozer.mailboxes import sightings
+from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap.messages import Head
+from snoozer.mailboxes.sync.giving_back import give_back
+from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session
+from snoozer.snoozes import acts, input
+from snoozer.snoozes.acts import By, Wanted
+from snoozer.snoozes.input import Message, SnoozeError
+from snoozer.timephrase.locales import Locale, normalize
+from snoozer.timephrase.result import ParsedTime
+from snoozer.translations import language_of
+
+log = logging.getLogger(__name__)
+
+ROUTE = "mailbox"
+# A transaction holds its locks until it ends.
+SNOOZED_AT_ONCE = 50
+READ_AT_ONCE = 500
+# What a message that was put among what is snoozed by hand comes back at.
+BY_HAND = "tomorrow"
+
+
+class PersonalTimes(NamedTuple):
+    """How this person's phrases are read."""
+
+    zone: str
+    locale: str
+    presets: tuple[tuple[str, str], ...]
+
+
+def notice(session: Session, folder: Folder) -> bool:
+    """Snooze what lies in a folder whose name is a time; where it is none, give it back and leave one notice in the
+    inbox. Returns False when the turn's time is over before all of it was read. Raises ImapError, and OwnerChanged."""
+    selected = session.imap.select(folder.name)
+    new = _new_uids(session, folder.name, uidvalidity=selected.uidvalidity)
+    for start in range(0, len(new), READ_AT_ONCE):
+        if start and session.is_late:
+            return False
+        session.imap.select(folder.name)
+        heads = [head for head in session.imap.heads(new[start : start + READ_AT_ONCE]) if not head.deleted]
+        if heads and not _notice(session, folder, heads, uidvalidity=selected.uidvalidity):
+            return False
+    return True
+
+
+def _notice(session: Session, folder: Folder, new: Sequence[Head], *, uidvalidity: int) -> bool:
+    with session.transaction() as connection:
+        times, now = personal_times(connection, session), database_time(connection)
+    try:
+        reading = read_folder(folder, times, now=now)
+    except SnoozeError as error:
+        give_back(
+            session,
+            folder,
+            new,
+            uidvalidity=uidvalidity,
+            error=error,
+            now=now,
+            language=language_of(times.locale),
+        )
+        return True
+    return snooze_all(session, folder.name, new, uidvalidity=uidvalidity, reading=reading, now=now)
+
+
+def notice_by_hand(session: Session, folder: str, heads: Sequence[Head], *, uidvalidity: int) -> bool:
+    """Snooze what was put into the folder of what is snoozed, without a time: it comes back tomorrow. Returns False
+    when the turn's time is over before that."""
+    with session.transaction() as connection:
+        times, now = personal_times(connection, session), database_time(connection)
+    phrases = (BY_HAND, *(phrase for _, phrase in times.presets))
+    reading = _first_reading(phrases, times, now=now)
+    return snooze_all(session, folder, heads, uidvalidity=uidvalidity, reading=reading, now=now)
+
+
+def personal_times(connection: Connection, session: Session) -> PersonalTimes:
+    """The person's zone, locale and presets as they are now."""
+    account_id = session.mailbox.account_id
+    account = connection.execute(select(Account.zone, Account.locale).where(Account.id == account_id)).one()
+    own = accounts.saved_times(connection, account_id=account_id).presets
+    return PersonalTimes(account.zone, account.locale, own or Locale.named(account.locale).language.data.presets)
+
+
+def read_folder(folder: Folder, times: PersonalTimes, *, now: datetime) -> ParsedTime:
+    """The time that a folder's name means: that of the preset of this name, or what the grammar reads. Raises
+    SnoozeError."""
+    phrases = folder_names.phrases(folder)
+    named = {normalize(_as_folder(label, folder)): phrase for label, phrase in times.presets}
+    for phrase in phrases:
+        if normalize(phrase) in named:
+            return _first_reading((named[normalize(phrase)], phrase), times, now=now)
+    return _first_reading(phrases, times, now=now)
+
+
+def _as_folder(label: str, folder: Folder) -> str:
+    """The label as a folder of it is named: without the letters that some servers refuse."""
+    return folder_names.label_as_name(label, delimiter=folder.delimiter) or label
+
+
+def read_label(label: str, times: PersonalTimes, *, now: datetime) -> ParsedTime:
+    """The time of a preset of this name, or what the grammar reads; tomorrow where it means nothing any more."""
+    named = {normalize(name): phrase for name, phrase in times.presets}
+    phrases = (named.get(normalize(label), label), BY_HAND, *(phrase for _, phrase in times.presets))
+    return _first_reading(phrases, times, now=now)
+
+
+def _first_reading(phrases: Sequence[str], times: PersonalTimes, *, now: datetime) -> ParsedTime:
+    first: SnoozeError | None = None
+    for phrase in phrases:
+        try:
+            return input.parse_phrase(phrase, now=now, zone=times.zone, locale=times.locale)
+        except SnoozeError as error:
+            first = first or error
+    raise first or SnoozeError("empty", "The folder has no name that is a time.")
+
+
+def _new_uids(session: Session, folder: str, *, uidvalidity: int) -> list[int]:
+    """What lies in the selected folder and is not entered yet."""
+    uids = session.imap.uids()
+    if not uids:
+        return []
+    with session.transaction() as connection:
+        known = mailbox_store.list_in_folder(
+            connection, mailbox_id=session.mailbox.id, folder=folder, uidvalidity=uidvalidity
+        )
+    return [uid for uid in uids if uid not in known]
+
+
+def snooze_all(
+    session: Session,
+    folder: str,
+    heads: Sequence[Head],
+    *,
+    uidvalidity: int,
+    reading: ParsedTime,
+    now: datetime,
+    place: Where = "snoozed",
+    known: Mapping[int, str] | None = None,
+) -> bool:
+    """Snooze messages of a folder to this time; those `known` have entries there, under these Message-IDs. Returns
+    False where there are more than a turn does."""
+    for start in range(0, len(heads), SNOOZED_AT_ONCE):
+        if start and session.is_late:
+            return False
+        with session.transaction() as connection:
+            if not mailboxes.lock_owner(connection, account_id=session.mailbox.account_id):
+                # The account was closed meanwhile: from now on nothing is snoozed there.
+                raise OwnerChanged
+            for head in heads[start : start + SNOOZED_AT_ONCE]:
+                seen = sightings.sighting(
+                    head,
+                    mailbox_id=session.mailbox.id,
+                    user_email=session.mailbox.user_email,
+                    folder=folder,
+                    uidvalidity=uidvalidity,
+                    home=INBOX,
+                    place=place,
+                )
+                if known is not None and head.uid in known:
+                    seen = replace(seen, message_id=known[head.uid])
+                _snooze(connection, session, head, seen, reading=reading, now=now)
+        for head in heads[start : start + SNOOZED_AT_ONCE]:
+            session.failpoint("noticed", head.message_id or "")
+    return True
+
+
+def _snooze(
+    connection: Connection, session: Session, head: Head, seen: Sighting, *, reading: ParsedTime, now: datetime
+) -> None:
+    seen, sender = sightings.identified(
+        connection,
+        head,
+        seen,
+        mailbox_id=session.mailbox.id,
+        is_another_copy=lambda known: _is_another_copy(session, known, seen),
+    )
+    message = Message(
+        message_id=seen.message_id,
+        subject=headers.subject(head.subject),
+        sender_email=sender,
+    )
+    reminder_time = input.reminder_time_of(reading, now=now)
+    # The snooze is locked before its message, as everywhere else.
+    wanted = Wanted(message=message, time=reminder_time, reading=reading)
+    acts.snooze(connection, [wanted], By(session.mailbox.user_email, ROUTE))
+    if mailbox_store.notice(connection, seen, mailbox_id=session.mailbox.id, fence=session.fence) is None:
+        raise OwnerChanged
+
+
+def _is_another_copy(session: Session, known: mailbox_store.Known, seen: Sighting) -> bool:
+    """Whether the message that is known is snoozed, or lies in a folder of ours still, so that this one is a copy."""
+    if known.folder == seen.folder:
+        is_elsewhere = known.uidvalidity == seen.uidvalidity and known.uid != seen.uid
+        return is_elsewhere and (known.is_snoozed or seen.place == "snoozed")
+    return known.place == "snoozed" and known.folder == session.ours.snoozed and known.uid in session.snoozed_uids

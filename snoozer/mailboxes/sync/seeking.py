@@ -1,0 +1,188 @@
+"""Snoozed messages that are not where they were: a person moved or deleted them, or the server counts anew."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+
+from sqlalchemy import Connection
+
+from snoozer.db import mailbox_store
+from snoozer.db.mailbox_store import Entry
+from snoozer.db.queries import snoozes
+from snoozer.db.statements import database_time
+from snoozer.mailboxes.imap.errors import ImapError
+from snoozer.mailboxes.imap.folders import Status
+from snoozer.mailboxes.imap.move import Place
+from snoozer.mailboxes.sync import moves
+from snoozer.mailboxes.sync.flags import leave_flagged
+from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session, fingerprint
+from snoozer.queue import events
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By, Cancel
+
+# How long a message that is nowhere is sought: servers show a message in two folders, or in none, for moments.
+GIVEN_UP_AFTER = timedelta(minutes=10)
+MAX_FOLDERS = 60
+# The others are sought by the next passes.
+SOUGHT_AT_ONCE = 200
+_ELSEWHERE = (r"\Archive", r"\Trash", r"\Junk", r"\All")
+
+Found = tuple[Place, int]
+
+
+def seek(session: Session, lost: Sequence[Entry]) -> None:
+    """Look for messages in all places where people put one. One that did not leave is followed. One that left a folder
+    of ours was taken out by its owner: its snooze ends. One that is nowhere is sought again by later passes, and given
+    up after ten minutes, as it was deleted: then its snooze ends, too."""
+    lost = lost[:SOUGHT_AT_ONCE]
+    with session.transaction() as connection:
+        given_up = {entry.id for entry in lost if _is_over(entry, now=database_time(connection))}
+    for id in given_up:
+        # Each folder is searched once more, whether it has changed or not.
+        session.sought.pop(id, None)
+    found, was_all_searched = _find(session, lost)
+    for entry in lost:
+        if entry.id in found:
+            session.sought.pop(entry.id, None)
+            _found(session, entry, *found[entry.id])
+        else:
+            _not_found(session, entry, is_over=entry.id in given_up, was_all_searched=was_all_searched)
+
+
+def _is_over(entry: Entry, *, now: datetime) -> bool:
+    return entry.missing_since is not None and now - entry.missing_since >= GIVEN_UP_AFTER
+
+
+def _found(session: Session, entry: Entry, place: Place, uid: int) -> None:
+    is_expected = place.name in (entry.home, INBOX) and (entry.wanted == "home" or entry.is_due)
+    if "aside" in (entry.place, entry.wanted) and not is_expected:
+        # Its owner was done with it, or has put it elsewhere since: there it stays.
+        let_go(session, entry)
+    elif entry.place == "home" or is_expected:
+        # It was not in a folder of ours, or was to leave it anyway, by which program ever.
+        moves.settle(session, {entry.id: uid}, where="home", place=place)
+    elif place.name in (session.ours.snoozed, entry.folder) or _is_renamed(session, entry, place, uid):
+        # It did not leave, or its folder counts anew or has another name: it is moved on into ours.
+        moves.settle(session, {entry.id: uid}, where="snoozed", place=place)
+    else:
+        leave_flagged(session, [uid], place)
+        release(session, entry, because="moved")
+
+
+def _find(session: Session, lost: Sequence[Entry]) -> tuple[dict[int, Found], bool]:
+    """Where the messages are, and are not entered as others; and whether every folder was searched. The folders are
+    asked what they hold in one round trip; one in which a message was not found before is searched again once that has
+    changed."""
+    found: dict[int, Found] = {}
+    usual, others = _places(session, lost)
+    now = session.imap.statuses([*usual, *others])
+    for name in _ordered(usual, others, now, {entry.uidvalidity for entry in lost}):
+        left = [entry for entry in lost if entry.id not in found]
+        if name not in usual:
+            left = [entry for entry in left if session.sought.get(entry.id, {}).get(name) != now[name]]
+        if not left:
+            continue
+        if session.is_late:
+            return found, False
+        found |= _find_in(session, left, name)
+        for entry in left:
+            session.sought.setdefault(entry.id, {})[name] = now[name]
+    return found, True
+
+
+def _ordered(usual: Sequence[str], others: Sequence[str], now: Mapping[str, Status], numbers: set[int]) -> list[str]:
+    """First where messages usually are, then what keeps its numbers under another name, then the rest; empty folders
+    are left out."""
+    rest = sorted(others, key=lambda name: name not in now or now[name].uidvalidity not in numbers)
+    return [name for name in [*usual, *rest] if name in now and now[name].messages]
+
+
+def _find_in(session: Session, entries: Sequence[Entry], name: str) -> dict[int, Found]:
+    """Those of the messages that are in this folder, by one search for many."""
+    try:
+        hits = session.imap.find_each({entry.id: fingerprint(entry) for entry in entries}, name)
+        place = Place(name, session.imap.select(name).uidvalidity) if hits else None
+    except ImapError as error:
+        # A folder that cannot be opened or searched keeps no other from being.
+        if error.code == "throttled" or not session.imap.alive:
+            raise
+        return {}
+    if place is None:
+        return {}
+    taken = _entered(session, place)
+    found: dict[int, Found] = {}
+    for entry in entries:
+        is_own = (entry.folder, entry.uidvalidity) == (place.name, place.uidvalidity)
+        uids = [uid for uid in hits.get(entry.id, ()) if uid not in taken or (is_own and uid == entry.uid)]
+        if len(uids) == 1 or (uids and name != session.ours.snoozed):
+            found[entry.id] = (place, uids[0])
+            taken.add(uids[0])
+    return found
+
+
+def _entered(session: Session, place: Place) -> set[int]:
+    """The UIDs of a folder that belong to entries."""
+    with session.transaction() as connection:
+        return mailbox_store.list_in_folder(
+            connection, mailbox_id=session.mailbox.id, folder=place.name, uidvalidity=place.uidvalidity or 0
+        )
+
+
+def _places(session: Session, lost: Sequence[Entry]) -> tuple[list[str], list[str]]:
+    """The folders in which lost messages usually are, and all others of the person's own."""
+    usual = [session.ours.snoozed, *(entry.home for entry in lost), INBOX]
+    usual += [name for entry in lost for name in (entry.folder, entry.target_folder or INBOX)]
+    usual += [name for special_use in _ELSEWHERE for name in session.names(special_use)]
+    usual = list(dict.fromkeys(usual))[:MAX_FOLDERS]
+    own = [folder.name for folder in session.folders if folder.selectable and folder.namespace == "personal"]
+    return usual, [name for name in own if name not in usual][: MAX_FOLDERS - len(usual)]
+
+
+def _is_renamed(session: Session, entry: Entry, place: Place, uid: int) -> bool:
+    """Whether the message is where it was, in a folder that has another name now and keeps its numbers (RFC 3501
+    §6.3.5). Folders that were made in one second may have the same: then the one of ours is still there, too."""
+    if (entry.uidvalidity, entry.uid) != (place.uidvalidity, uid):
+        return False
+    return session.imap.select(session.ours.snoozed).uidvalidity != entry.uidvalidity
+
+
+def _not_found(session: Session, entry: Entry, *, is_over: bool, was_all_searched: bool) -> None:
+    if entry.place in ("home", "aside"):
+        if was_all_searched:
+            let_go(session, entry)
+    elif entry.missing_since is None:
+        with session.transaction() as connection:
+            mailbox_store.mark_missing(connection, [entry.id], fence=session.fence)
+    elif is_over and was_all_searched:
+        session.sought.pop(entry.id, None)
+        release(session, entry, because="gone")
+
+
+def let_go(session: Session, entry: Entry) -> None:
+    """The message is its owner's business, and was not hidden by us: its snooze goes on as a reminder alone."""
+    with session.transaction() as connection:
+        mailbox_store.forget(connection, id=entry.id, fence=session.fence)
+
+
+def release(session: Session, entry: Entry, *, because: str) -> None:
+    """The message is its owner's business again. A snooze whose time has not come yet is cancelled, and says why; of
+    one that is due the reminder goes out, and one that is paused stays so, and says that only its reminder comes. The
+    snooze is locked before its message, as everywhere else."""
+    with session.transaction() as connection:
+        paused = _paused(connection, entry) if entry.snooze_id is None else None
+        by = By(entry.user_email, "mailbox")
+        if entry.snooze_id is not None and not entry.is_due:
+            acts.act(connection, [entry.snooze_id], Cancel(detail={"why": because}, folder=None), by)
+        if not mailbox_store.forget(connection, id=entry.id, fence=session.fence):
+            raise OwnerChanged
+        if entry.snooze_id is not None and entry.is_due:
+            where = {"actor": by.actor, "route": by.door, "why": because}
+            events.append(connection, snooze_id=entry.snooze_id, kind="left", **where)
+        if paused is not None:
+            where = {"actor": "user", "route": "mailbox", "why": because}
+            events.append(connection, snooze_id=paused, kind="left", paused=True, **where)
+
+
+def _paused(connection: Connection, entry: Entry) -> int | None:
+    """The snooze of a message that is paused, and so promises no return."""
+    alive = snoozes.alive(connection, user_email=entry.user_email, message_id=entry.message_id)
+    return None if alive is None or not alive.inactive else int(alive.id)

@@ -1,0 +1,316 @@
+"""One pass over a mailbox: what became of moves that began, what was put into folders that mean a time, what was taken
+out of ours, and what is to be moved now. A pass that is cut off anywhere is finished by the next one."""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from snoozer.db import mailbox_leases, mailbox_store
+from snoozer.db.mailbox_store import Entry
+from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap.errors import ImapError
+from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap.folders import OurFolders, Status
+from snoozer.mailboxes.imap.move import Place
+from snoozer.mailboxes.sync import moves, replies
+from snoozer.mailboxes.sync.flagging import notice_flagged
+from snoozer.mailboxes.sync.giving_back import forget_given_back
+from snoozer.mailboxes.sync.noticing import notice, notice_by_hand
+from snoozer.mailboxes.sync.seeking import let_go, release, seek
+from snoozer.mailboxes.sync.session import INBOX, Session
+from snoozer.mailboxes.sync.verifying import verify
+
+log = logging.getLogger(__name__)
+
+BATCH_SIZE = 500
+# Where a glance shows no change, all folders are listed after so many; it does not show what is new everywhere.
+LISTED_EVERY, LISTED_EVERY_WITHOUT_DIGEST = 10, 2
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """Of one pass. `is_done`: everything is where it should be. `goes_on`: there is more to do than one pass does."""
+
+    is_done: bool
+    goes_on: bool = False
+
+
+class Sync:
+    """Passes over one mailbox, through one connection. What did not change since the last pass is not read again: that
+    costs one round trip, and nothing of the database.
+
+    `replies_read_to` is the UID up to which the inbox is read for replies; None while no snooze waits for one.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._seen: dict[str, Status] = {}
+        self._glance: object = None
+        self._glances = 0
+        self._is_settled = False
+        # A look that moves left no time for comes first; the first folder of a look is read in any case.
+        self._owes_look = self._has_read = False
+        # Whether a message was missed in this pass: it is sought by the next look, whatever a glance shows.
+        self._has_missed = False
+        self.replies_read_to: int | None = None
+
+    def run(self, *, look: bool, move: bool, reads: bool, is_hinted: bool, ends_at: float) -> Outcome:
+        """One pass: `look` for what people moved, also where a glance shows no change if it `is_hinted`; `move` what is
+        to be moved, or is left from the last pass. Raises ImapError, and OwnerChanged when another process owns the
+        mailbox."""
+        session = self._session
+        session.ends_at, self._has_missed = ends_at, False
+        if session.mailbox.state == "leaving":
+            is_done = self._leave()
+            return Outcome(is_done=is_done, goes_on=session.is_late and not is_done)
+        is_listed = not session.folders
+        if is_listed:
+            self._list_folders()
+        outcome = self._pass(look=look, move=move, is_hinted=is_hinted, is_listed=is_listed)
+        if session.mailbox.is_closed or not (reads or self.replies_read_to is not None):
+            return outcome
+        return self._receive(outcome)
+
+    def _pass(self, *, look: bool, move: bool, is_hinted: bool, is_listed: bool) -> Outcome:
+        session = self._session
+        looks = look and not session.mailbox.is_closed
+        # What is due comes first, however long the server thinks about a glance.
+        glance = self._take_glance() if looks and self._is_settled and not move else None
+        if self._is_settled and not move and not (looks and (is_hinted or self._is_news(glance))):
+            return Outcome(is_done=True)
+        was_settled, self._is_settled = self._is_settled, False
+        is_done, is_read = self._recover_and_move(), was_settled or session.mailbox.is_closed
+        if look and session.mailbox.is_closed:
+            is_done = self._seek_missing()
+        goes_on = self._owes_look = looks and session.is_late and not self._owes_look
+        if looks and not goes_on:
+            self._glance, self._glances = glance or self._take_glance(), 0
+            if not is_listed:
+                self._list_folders()
+            goes_on, is_read = self._look()
+            is_done = self._move()
+        self._is_settled = is_done and is_read and not (goes_on or self._has_missed)
+        return Outcome(is_done=is_done, goes_on=goes_on or (session.is_late and not is_done))
+
+    def _receive(self, outcome: Outcome) -> Outcome:
+        """Read what came in since, where a snooze waits for a reply, and answer the ledger's questions."""
+        session = self._session
+        self.replies_read_to = replies.receive(session)
+        verify(session)
+        if self.replies_read_to is None:
+            return outcome
+        is_done = self._move()
+        self._is_settled = self._is_settled and is_done and not self._has_missed
+        return replace(outcome, is_done=is_done, goes_on=outcome.goes_on or (session.is_late and not is_done))
+
+    def _take_glance(self) -> object:
+        """What changes whenever something is moved in or out of a folder of ours, by one round trip."""
+        session = self._session
+        named = folder_names.snooze_folders(session.folders)
+        roots = [root.name + (root.delimiter or "") for root in folder_names.snooze_roots(session.folders)]
+        digest = session.imap.digest([session.ours.snoozed], below=roots)
+        self._glances += 1 if digest is not None else LISTED_EVERY // LISTED_EVERY_WITHOUT_DIGEST
+        glance = digest or session.imap.statuses([session.ours.snoozed, *(folder.name for folder in named)])
+        return glance, tuple(self._flagged())
+
+    def _flagged(self) -> list[int]:
+        """What carries the flag that snoozes, if there is one. What the server refuses to tell is left to the look."""
+        flag, imap = self._session.mailbox.snooze_flag, self._session.imap
+        if flag is None:
+            return []
+        try:
+            imap.select(INBOX)
+            return imap.flagged(flag)
+        except ImapError:
+            if not imap.alive:
+                raise
+            return []
+
+    def _is_news(self, glance: object) -> bool:
+        """Whether something changed. At times all folders are listed in any case: a glance may not show new ones."""
+        return glance != self._glance or self._glances >= LISTED_EVERY
+
+    def _list_folders(self) -> None:
+        session = self._session
+        session.folders = session.imap.folders()
+        ours = folder_names.snoozed_folder(session.folders)
+        if ours is None or folder_names.snooze_root(session.folders) is None:
+            session.ours = session.imap.create_folders([])
+            session.folders = session.imap.folders()
+        else:
+            root = folder_names.snooze_root(session.folders)
+            session.ours = OurFolders(snoozed=ours.name, root=root.name if root else "")
+
+    def _look(self) -> tuple[bool, bool]:
+        """Notice what people moved. Returns whether there is more to read at once, and whether everything was read. A
+        folder that cannot be read keeps no other from being."""
+        session = self._session
+        self._has_read = False
+        named = folder_names.snooze_folders(session.folders)
+        now = session.imap.statuses([session.ours.snoozed, *(folder.name for folder in named)])
+        changed = [folder for folder in named if folder.name in now and self._has_changed(folder.name, now)]
+        changed = [folder for folder in changed if now[folder.name].messages]
+        if changed:
+            session.imap.select(session.ours.snoozed)
+            session.snoozed_uids = frozenset(session.imap.uids())
+        refused: set[str] = set()
+        unread = {folder.name for folder in changed if not self._notice(folder, refused)}
+        checks = changed or self._has_changed(session.ours.snoozed, now) or self._is_missing_any()
+        if checks and not self._check_snoozed(now.get(session.ours.snoozed), named={folder.name for folder in named}):
+            unread.add(session.ours.snoozed)
+        if not self._look_at_flags(refused):
+            unread.add(INBOX)
+        self._seen = {name: status for name, status in now.items() if name not in unread | refused}
+        return bool(unread), not unread and not refused and not self._is_missing_any()
+
+    def _notice(self, folder: Folder, refused: set[str]) -> bool:
+        """Returns False where there is more to read; what the server does not let us read is added to `refused`."""
+        return self._try(lambda: notice(self._session, folder), folder.name, refused)
+
+    def _look_at_flags(self, refused: set[str]) -> bool:
+        """The same for what got the flag that snoozes."""
+        return self._try(lambda: notice_flagged(self._session), INBOX, refused)
+
+    def _try(self, read: Callable[[], bool], name: str, refused: set[str]) -> bool:
+        if self._session.is_late and self._has_read:
+            return False
+        self._has_read = True
+        try:
+            return read()
+        except ImapError as error:
+            if not self._session.imap.alive:
+                raise
+            log.warning("a folder of mailbox %d is left out: %s", self._session.mailbox.id, error.code)
+            refused.add(name)
+            return True
+
+    def _has_changed(self, name: str, now: Mapping[str, Status]) -> bool:
+        return name not in now or now[name] != self._seen.get(name)
+
+    def _check_snoozed(self, status: Status | None, *, named: set[str]) -> bool:
+        """Compare what is entered as snoozed with what lies there; returns whether all of it was. What a person moved
+        from there into a folder that means a time (`named`) was followed already; the rest was taken out, and is
+        sought."""
+        session = self._session
+        name = session.ours.snoozed
+        if status is not None and not status.messages:
+            here, session.snoozed_uids = Place(name, status.uidvalidity), frozenset()
+        else:
+            here = Place(name, session.imap.select(name).uidvalidity)
+            session.snoozed_uids = frozenset(session.imap.uids())
+        with session.reading() as connection:
+            entries = mailbox_store.list_snoozed(connection, mailbox_id=session.mailbox.id)
+        entries = [entry for entry in entries if entry.place == "missing" or entry.folder not in named]
+        # What was missed and is there again is entered anew, also under the UID that it had.
+        kept = {entry.id for entry in entries if entry.place == "snoozed" and _is_at(entry, here)}
+        there = {entry.uid for entry in entries if entry.id in kept} & session.snoozed_uids
+        rest = [entry for entry in entries if entry.id not in kept or entry.uid not in there]
+        heads = [head for head in session.imap.heads(sorted(session.snoozed_uids - there)) if not head.deleted]
+        found = moves.match(rest, heads)
+        moves.settle(session, found, where="snoozed", place=here)
+        lost = [entry for entry in rest if entry.id not in found]
+        if lost:
+            self._seek(lost)
+        strangers = [head for head in heads if head.uid not in found.values()]
+        return not strangers or notice_by_hand(session, name, strangers, uidvalidity=here.uidvalidity or 0)
+
+    def _seek(self, lost: Sequence[Entry]) -> None:
+        self._has_missed = True
+        seek(self._session, lost)
+
+    def _seek_missing(self) -> bool:
+        """Where nothing is looked at any more, what was missed and is there again comes back all the same; returns as
+        `_move`."""
+        missing = [entry for entry in self._work() if entry.place == "missing"]
+        if missing:
+            self._seek(missing)
+        return self._move()
+
+    def _is_missing_any(self) -> bool:
+        return any(entry.place == "missing" for entry in self._work())
+
+    def _recover_and_move(self) -> bool:
+        """What is lost is sought after the others were moved: that takes its time."""
+        work = self._work()
+        lost = self._recover(work)
+        is_done = not work or self._move(at_least_once=True)
+        if lost:
+            self._seek(lost)
+            is_done = self._move()
+        return is_done
+
+    def _recover(self, work: Sequence[Entry]) -> list[Entry]:
+        begun = [entry for entry in work if entry.moving_to is not None]
+        lost = moves.recover(self._session, begun)
+        forget_given_back(self._session, begun)
+        return lost
+
+    def _move(self, *, at_least_once: bool = False) -> bool:
+        """Move until everything is where it should be, or nothing moves any more; returns which it was. With
+        `at_least_once`, also where the turn's time is over already: else a slow server would get nothing back."""
+        before: list[Entry] | None = None
+        while True:
+            work = [entry for entry in self._work() if entry.moving_to is None and entry.place != "missing"]
+            is_over = self._session.is_late and not (at_least_once and before is None)
+            if not work or work == before or is_over:
+                return not work
+            before = work
+            lost = self._move_each(work)
+            if lost:
+                self._seek(lost)
+
+    def _move_each(self, work: Sequence[Entry]) -> list[Entry]:
+        away = [entry for entry in work if entry.place in ("snoozed", "aside")]
+        back = [entry for entry in away if entry.is_due or entry.wanted == "home"]
+        out = [entry for entry in work if self._is_to_be_hidden(entry)]
+        aside = [entry for entry in work if entry.wanted == "aside" and entry.place != "aside" and not entry.is_due]
+        again = [entry for entry in work if entry.place == "home" and entry.is_due]
+        if again:
+            moves.surface(self._session, again)
+        deleted = moves.marked_as_deleted(self._session, back)
+        for entry in deleted:
+            if entry.place == "aside":
+                let_go(self._session, entry)
+            else:
+                release(self._session, entry, because="gone")
+        back = [entry for entry in back if entry not in deleted]
+        if out and self._session.mailbox.brings_back == "reminder":
+            moves.put_away(self._session, out)  # They are moved with what goes back, in the next round.
+            out = []
+        lost = moves.move(self._session, back, to="home")
+        forget_given_back(self._session, back)
+        lost += moves.move(self._session, out, to="snoozed")
+        return lost + moves.move(self._session, aside, to="aside")
+
+    def _is_to_be_hidden(self, entry: Entry) -> bool:
+        """Also what lies in a folder that means a time: from there it goes on into the one of what is snoozed."""
+        is_hidden = entry.place == "missing" or _is_in(entry, self._session.ours.snoozed)
+        return entry.wanted == "snoozed" and not entry.is_due and not is_hidden
+
+    def _work(self) -> list[Entry]:
+        with self._session.reading() as connection:
+            return mailbox_store.list_work(
+                connection,
+                mailbox_id=self._session.mailbox.id,
+                snoozed_folder=self._session.ours.snoozed,
+                batch_size=BATCH_SIZE,
+            )
+
+    def _leave(self) -> bool:
+        """Bring everything back, then delete the mailbox."""
+        session = self._session
+        with session.transaction() as connection:
+            mailbox_store.leave(connection, mailbox_id=session.mailbox.id, fence=session.fence)
+        self._list_folders()
+        self._recover_and_move()
+        self._seek_missing()
+        with session.transaction() as connection:
+            return mailbox_leases.remove(connection, id=session.mailbox.id, fence=session.fence)
+
+
+def _is_in(entry: Entry, folder: str) -> bool:
+    return entry.place == "snoozed" and entry.folder == folder
+
+
+def _is_at(entry: Entry, place: Place) -> bool:
+    return (entry.folder, entry.uidvalidity) == (place.name, place.uidvalidity)

@@ -1,0 +1,280 @@
+"""Watches the mailboxes that this process owns: one connection each, all in one selector; a small pool of threads works
+on those in which something is to be done. The event is a hint, the pass that follows it is the truth."""
+
+import logging
+import selectors
+import socket
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from datetime import timedelta
+from queue import Empty, SimpleQueue
+
+from sqlalchemy import Engine
+from sqlalchemy.exc import SQLAlchemyError
+
+from snoozer.db import day_shapes as days
+from snoozer.db import mailbox_leases, mailbox_store, replies
+from snoozer.db.engine import autocommit
+from snoozer.db.errors import error_text, is_transient
+from snoozer.db.mailbox_leases import OwnedMailbox
+from snoozer.mailboxes.sync.attendance import Attendance, Wait
+from snoozer.mailboxes.sync.ownership import Ownership
+from snoozer.mailboxes.sync.turn_queue import NEVER, TurnQueue, Watched
+from snoozer.snoozes import day_shapes
+
+log = logging.getLogger(__name__)
+
+THREADS = 24
+# How often the database is asked what is due within two seconds.
+ASK_SECONDS = 1.0
+# How often the database is asked where a reply is waited for.
+READING_SECONDS = 5.0
+# When a turn is repeated whose database was away.
+DATABASE_AWAY_SECONDS = 2.0
+# When a turn is repeated that failed for a reason of its own.
+BROKEN_SECONDS = 60.0
+
+
+class Watcher:
+    """Any number of processes may run one: each owns its share of the mailboxes. `run` and `stop` are called once.
+
+    That mailboxes were read in which nothing is new is written down every `record_every` seconds.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        *,
+        owner: str,
+        retry: timedelta,
+        record_every: float,
+        attend: Callable[[OwnedMailbox], Attendance],
+    ) -> None:
+        self._engine, self._attend, self._record_every = engine, attend, record_every
+        self._ownership = Ownership(engine, owner=owner, retry=retry)
+        self._watched: dict[int, Watched] = {}
+        self._running: dict[int, Watched] = {}
+        self._due: set[int] = set()
+        self._synced: dict[int, int] = {}
+        self._queue = TurnQueue(threads=THREADS)
+        self._finished: SimpleQueue[tuple[Watched, Wait]] = SimpleQueue()
+        self._pool = ThreadPoolExecutor(THREADS, thread_name_prefix="mailbox")
+        self._selector = selectors.DefaultSelector()
+        self._wakened, self._waker = socket.socketpair()
+        self._wakened.setblocking(False)
+        self._waker.setblocking(False)
+        self._selector.register(self._wakened, selectors.EVENT_READ)
+        self._stopping = False
+        self._ask_at = self._record_at = self._reading_at = 0.0
+
+    def run(self) -> None:
+        """Watch until `stop`. Turns that run are finished, then the mailboxes are given back."""
+        try:
+            while not self._stopping:
+                self._ask_database()
+                self._start_turns()
+                self._wait()
+                self._finish_turns()
+        finally:
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            for watched in self._watched.values():
+                watched.attendance.close()
+            self._selector.close()
+            self._waker.close()
+            self._wakened.close()
+            with suppress(SQLAlchemyError):
+                self._record_synced()
+                self._ownership.end()
+
+    def stop(self) -> None:
+        """Called from any thread."""
+        self._stopping = True
+        self._wake()
+
+    def _wake(self) -> None:
+        with suppress(OSError):
+            self._waker.send(b"x")
+
+    def _ask_database(self) -> None:
+        """Keep and take mailboxes, and learn what is due, at times. While the database is away, nothing is moved."""
+        now = time.monotonic()
+        if now < self._ask_at:
+            return
+        self._ask_at = now + ASK_SECONDS
+        try:
+            self._keep()
+            if now >= self._record_at:
+                self._record_synced()
+                self._record_at = now + self._record_every
+            self._defer()
+            with autocommit(self._engine) as connection:
+                due = mailbox_store.next_returns(connection, owner=self._ownership.owner)
+                if now >= self._reading_at:
+                    self._note_reading(replies.list_waiting(connection, owner=self._ownership.owner), now=now)
+                    self._reading_at = now + READING_SECONDS
+        except SQLAlchemyError as error:
+            log.warning("mailboxes are looked at later: %s", error_text(error))
+            self._ask_at = now + DATABASE_AWAY_SECONDS
+            return
+        self._note_due(due)
+
+    def _defer(self) -> None:
+        """What is due within a rest of its owner returns at its end."""
+        with self._engine.begin() as connection:
+            day_shapes.refresh(connection)
+            days.defer_messages(connection, kept=False, batch_size=day_shapes.BATCH_SIZE)
+
+    def _keep(self) -> None:
+        news = self._ownership.keep({id: watched.attendance.mailbox for id, watched in self._watched.items()})
+        for id in news.lost:
+            self._drop(id)
+        for mailbox in news.taken:
+            self._add(mailbox)
+
+    def _add(self, mailbox: OwnedMailbox) -> None:
+        """A turn that still runs for the mailbox, as it was before, is waited for."""
+        now = time.monotonic()
+        look_at = NEVER if mailbox.id in self._running else now
+        self._watched[mailbox.id] = watched = Watched(attendance=self._attend(mailbox), look_at=look_at)
+        self._queue.plan(watched, now=now)
+
+    def _drop(self, id: int) -> None:
+        """The mailbox is not this process's any more; a turn that runs finds that out by the fence."""
+        watched = self._watched.pop(id, None)
+        if watched is None:
+            return
+        watched.dropped = True
+        self._synced.pop(id, None)
+        self._unregister(watched)
+        if not watched.busy:
+            watched.attendance.close()
+
+    def _note_reading(self, ids: set[int], *, now: float) -> None:
+        """In which mailboxes a reply is waited for, or a reminder is to be sought: those that are new are looked at."""
+        for id, watched in self._watched.items():
+            attendance = watched.attendance
+            if id in ids and not attendance.reads_mail and attendance.is_open:
+                if watched.busy:
+                    continue  # Asked again, when its turn is over.
+                watched.look_at = now
+                self._queue.plan(watched, now=now)
+            attendance.reads_mail = id in ids
+
+    def _note_due(self, due: dict[int, float]) -> None:
+        now = time.monotonic()
+        for id in self._due - due.keys():
+            if id in self._watched:
+                self._watched[id].due_at = NEVER
+        for id, seconds in due.items():
+            if id in self._watched:
+                watched = self._watched[id]
+                watched.due_at = max(now + seconds, watched.not_due_before)
+                self._queue.plan(watched, now=now)
+        self._due = set(due)
+
+    def _record_synced(self) -> None:
+        """Written down in one statement for all mailboxes, so that an idle process hardly writes."""
+        if self._synced:
+            with self._engine.begin() as connection:
+                mailbox_leases.record_syncs(connection, self._synced)
+            self._synced = {}
+
+    def _start_turns(self) -> None:
+        now = time.monotonic()
+        for watched in self._queue.start(now=now):
+            self._unregister(watched)
+            mailbox = watched.attendance.mailbox
+            self._running[mailbox.id] = watched
+            # Not while it may find a problem.
+            self._synced.pop(mailbox.id, None)
+            watched.looks = watched.look_at <= now or watched.signs_in
+            self._pool.submit(self._work, watched, look=watched.looks, move=watched.due_at <= now)
+
+    def _work(self, watched: Watched, *, look: bool, move: bool) -> None:
+        """In a thread of the pool."""
+        try:
+            wait = watched.attendance.turn(look=look, move=move)
+        except SQLAlchemyError as error:
+            log.warning("a mailbox is looked at later: %s", error_text(error))
+            watched.attendance.close()
+            wait = Wait(seconds=DATABASE_AWAY_SECONDS if is_transient(error) else BROKEN_SECONDS, is_done=False)
+        except Exception:
+            log.exception("a mailbox could not be looked at")
+            watched.attendance.close()
+            wait = Wait(seconds=BROKEN_SECONDS, is_done=False)
+        self._finished.put((watched, wait))
+        self._wake()
+
+    def _finish_turns(self) -> None:
+        while True:
+            try:
+                watched, wait = self._finished.get_nowait()
+            except Empty:
+                return
+            self._finish_turn(watched, wait)
+
+    def _finish_turn(self, watched: Watched, wait: Wait) -> None:
+        now, mailbox = time.monotonic(), watched.attendance.mailbox
+        self._queue.finish(watched, now=now)
+        del self._running[mailbox.id]
+        if wait.signed_in is not None:
+            self._queue.limits.signed_in(mailbox.host, seconds=wait.signed_in)
+        elif wait.is_refused:
+            self._queue.limits.refused(mailbox.host)
+        if watched.dropped:
+            watched.attendance.close()
+            self._start_successor(mailbox.id, now=now)
+        elif wait.lost:
+            self._drop(mailbox.id)
+        else:
+            self._leave_alone(watched, wait, now=now)
+
+    def _start_successor(self, id: int, *, now: float) -> None:
+        successor = self._watched.get(id)
+        if successor is not None and successor.look_at == NEVER:
+            successor.look_at = now
+            self._queue.plan(successor, now=now)
+
+    def _leave_alone(self, watched: Watched, wait: Wait, *, now: float) -> None:
+        """Until there is something to do again."""
+        if watched.looks or not wait.listens or wait.at_once:
+            watched.look_at = now if wait.at_once else now + wait.seconds
+        # Until the database is asked again, nothing is known to be due.
+        watched.due_at = NEVER
+        watched.not_due_before = 0.0 if wait.is_done else watched.look_at
+        if wait.is_synced:
+            self._note_synced(watched, now=now)
+        else:
+            watched.is_recorded = False
+        if wait.listens and not wait.at_once:
+            watched.fd = watched.attendance.fileno()
+            self._selector.register(watched.fd, selectors.EVENT_READ, watched)
+        self._queue.plan(watched, now=now)
+
+    def _note_synced(self, watched: Watched, *, now: float) -> None:
+        """The first time is written down soon: it ends what was wrong before."""
+        mailbox = watched.attendance.mailbox
+        self._synced[mailbox.id] = mailbox.fence
+        if not watched.is_recorded:
+            watched.is_recorded = True
+            self._record_at = min(self._record_at, now)
+
+    def _unregister(self, watched: Watched) -> None:
+        if watched.fd is not None:
+            self._selector.unregister(watched.fd)
+            watched.fd = None
+
+    def _wait(self) -> None:
+        """Until a mailbox has an event, a turn ends, or something is due."""
+        now = time.monotonic()
+        for key, _ in self._selector.select(max(min(self._ask_at, self._queue.next_at) - now, 0.0)):
+            if key.data is None:
+                with suppress(BlockingIOError):
+                    self._wakened.recv(4096)
+            elif key.data.attendance.read_events():
+                # A connection that died has closed its descriptor, which another one may get.
+                self._unregister(key.data)
+                key.data.look_at = 0.0
+                self._queue.plan(key.data, now=now)

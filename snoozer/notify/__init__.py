@@ -1,0 +1,1 @@
+"""Push messages, webhooks and feeds."""

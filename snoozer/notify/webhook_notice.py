@@ -1,0 +1,82 @@
+"""The mail that tells an owner that a webhook was switched off: sent by whichever worker takes it first.
+
+It has no ledger: after a crash behind its dot it comes again, with the same Message-ID. It names no address.
+"""
+
+import logging
+from datetime import UTC, datetime, timedelta
+from threading import Event
+
+from sqlalchemy import Engine
+
+from snoozer.db import webhooks as ledger
+from snoozer.db.webhooks import Notice
+from snoozer.mail import headers
+from snoozer.mail.compose import compose_notice
+from snoozer.mail.smtp import client
+from snoozer.mail.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
+from snoozer.mail.smtp.url import SmtpServer
+from snoozer.notify.webhook_message import OFF_WORDS
+from snoozer.translations import gettext as _
+from snoozer.translations import language_of, speaking
+
+log = logging.getLogger(__name__)
+
+# How often one is looked for.
+POLL_SECONDS = 15.0
+# What is held longer is tried again.
+LEASE = timedelta(minutes=15)
+MAIL_SECONDS = 15.0
+
+
+class NoticeSender:
+    """Sends what is due. `stopping` is set when the process is to end."""
+
+    word = "notice"
+
+    def __init__(self, *, engine: Engine, server: SmtpServer, mail_from: str, base_url: str, stopping: Event) -> None:
+        self.stopping = stopping
+        self._engine, self._server, self._mail_from, self._base_url = engine, server, mail_from, base_url
+
+    def claim(self) -> Notice | None:
+        """The next one, for LEASE; None where none is due."""
+        with self._engine.begin() as connection:
+            return ledger.take_notice(connection, lease=LEASE)
+
+    def sweep(self) -> None:
+        """Nothing: what a lost worker held is due again when its lease is over."""
+
+    def send(self, claimed: Notice) -> None:
+        """Send one. What the mail server does not take for now is due again when the lease is over."""
+        domain = headers.mail_from_domain(self._mail_from)
+        language = language_of(claimed.locale)
+        with speaking(language):
+            reason = _(OFF_WORDS[claimed.off_reason])
+        message = compose_notice(
+            "webhook_off",
+            {"reason": reason, "link": f"{self._base_url}/settings/webhooks/{claimed.id}"},
+            to=claimed.email,
+            mail_from=self._mail_from,
+            instance=domain,
+            now=datetime.now(UTC),
+            message_id=f"<webhook-off.{claimed.id}.{int(claimed.off_at.timestamp())}@{domain}>",
+            language=language,
+        )
+        try:
+            client.deliver(
+                self._server,
+                helo=domain,
+                mail_from=headers.mail_from_address(self._mail_from),
+                rcpt_to=claimed.email,
+                message=message,
+                deadline=MAIL_SECONDS,
+            )
+        except (ServerUnavailable, NoReplyAfterData, Rejected) as error:
+            log.warning("the notice of a webhook was not sent: %s", type(error).__name__)
+            if not (isinstance(error, Rejected) and error.permanent):
+                return
+        with self._engine.begin() as connection:
+            ledger.end_notice(connection, notice=claimed)
+
+    def release_failed(self, claimed: Notice) -> None:
+        """It is due again when its lease is over."""

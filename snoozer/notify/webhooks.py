@@ -1,0 +1,160 @@
+"""USE CASE of webhooks: a person adds an endpoint, rotates its secret, and switches it on again; and how a delivery is
+signed (Standard Webhooks).
+
+A secret is shown once, when it is made. It is kept encrypted, with the ring of SECRET_KEY, as passwords of mailboxes
+are. While it rotates, the one before signs too.
+"""
+
+import secrets
+from base64 import b64encode
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, timedelta
+from typing import Literal
+from urllib.parse import urlsplit
+
+from sqlalchemy import Connection
+from standardwebhooks import Webhook
+
+from snoozer.db import mailboxes
+from snoozer.db import webhooks as ledger
+from snoozer.db.webhooks import ClaimedDelivery
+from snoozer.notify.webhook_message import EVENTS, compose
+from snoozer.runtime import encryption
+
+MAX_ENDPOINTS = 10
+MAX_URL_LENGTH = 1_000
+SECRET_OCTETS = 32
+# How long the secret before signs too.
+OVERLAP = timedelta(hours=24)
+
+
+class NotAdded(Exception):
+    """The endpoint is not added: its URL cannot be used, it names no event, or there is no room, or one of this
+    URL."""
+
+    def __init__(self, code: Literal["url", "events", "room"]) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class Added:
+    """A new endpoint, and the secret that signs for it."""
+
+    id: int
+    secret: str = field(repr=False)
+
+
+def add(
+    connection: Connection,
+    *,
+    account_id: int,
+    key_ring: Sequence[str],
+    url: str,
+    events: Sequence[str],
+    shows_subject: bool,
+    allow_private: bool,
+) -> Added:
+    """Add an endpoint. Raises NotAdded."""
+    if not is_url(url, allow_private=allow_private):
+        raise NotAdded("url")
+    secret = _new_secret()
+    is_open = mailboxes.lock_owner(connection, account_id=account_id)
+    id = is_open and ledger.add(
+        connection,
+        account_id=account_id,
+        url=url,
+        events=ordered(events),
+        shows_subject=shows_subject,
+        secret=encryption.encrypt(key_ring, secret),
+        most=MAX_ENDPOINTS,
+    )
+    if not id:
+        raise NotAdded("room")
+    return Added(id=id, secret=secret)
+
+
+def change(connection: Connection, *, account_id: int, id: int, events: Sequence[str], shows_subject: bool) -> bool:
+    """Choose the events of an endpoint. Returns False when this person has no such endpoint. Raises NotAdded."""
+    return ledger.change(connection, id=id, account_id=account_id, events=ordered(events), shows_subject=shows_subject)
+
+
+def rotate(connection: Connection, *, account_id: int, id: int, key_ring: Sequence[str]) -> str | None:
+    """Make a new secret, and return it; the one before signs too for OVERLAP. None where this person has no such
+    endpoint."""
+    secret = _new_secret()
+    sealed = encryption.encrypt(key_ring, secret)
+    rotated = ledger.rotate(connection, id=id, account_id=account_id, secret=sealed, overlap=OVERLAP)
+    return secret if rotated else None
+
+
+def ordered(events: Sequence[str]) -> list[str]:
+    """These events, each once. Raises NotAdded where there is none, or an unknown one."""
+    if not events or not set(events) <= set(EVENTS):
+        raise NotAdded("events")
+    return [event for event in EVENTS if event in events]
+
+
+def is_url(url: str, *, allow_private: bool) -> bool:
+    """Whether a webhook may be sent there, as far as the URL says: its addresses are checked at each connection."""
+    try:
+        target = urlsplit(url)
+        _ = target.port
+    except ValueError:
+        return False
+    return (
+        len(url) <= MAX_URL_LENGTH
+        and url.isascii()
+        and url.isprintable()
+        and " " not in url
+        and bool(target.hostname)
+        and not target.fragment
+        and target.username is None
+        and (target.scheme == "https" or (allow_private and target.scheme == "http"))
+        and (allow_private or target.port in {None, 443})
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """A signed delivery. `renewed` are its secrets under a newer key of the ring, where they were under an older."""
+
+    headers: dict[str, str] = field(repr=False)
+    body: bytes = field(repr=False)
+    renewed: tuple[bytes, bytes | None] | None = field(repr=False)
+
+
+def message_id(number: object) -> str:
+    """The id of a delivery on the wire."""
+    return f"msg_{str(number).replace('-', '')}"
+
+
+def body_of(delivery: object) -> str:
+    """The text of a delivery, by its columns."""
+    names = ("event", "occurred_at", "snooze_id", "repeats", "scheduled_for", "remind_at", "reference", "subject")
+    return compose(**{name: getattr(delivery, name) for name in names})
+
+
+def request(delivery: ClaimedDelivery, *, key_ring: Sequence[str]) -> Request:
+    """The request of a delivery, dated and signed for this try. Raises Undecryptable."""
+    sealed = [delivery.secret, *([delivery.previous_secret] if delivery.previous_secret is not None else [])]
+    opened = [encryption.decrypt(key_ring, secret) for secret in sealed]
+    number, at, text = message_id(delivery.number), delivery.tried_at.astimezone(UTC), body_of(delivery)
+    signing = opened if delivery.rotates else opened[:1]
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": "Snoozer",
+        "webhook-id": number,
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": " ".join(Webhook(secret).sign(number, at, text) for secret in signing),
+    }
+    renewed = None
+    if not all(encryption.is_current(key_ring, secret) for secret in sealed):
+        first, *rest = (encryption.encrypt(key_ring, secret) for secret in opened)
+        renewed = first, rest[0] if rest else None
+    return Request(headers=headers, body=text.encode(), renewed=renewed)
+
+
+def _new_secret() -> str:
+    return f"whsec_{b64encode(secrets.token_bytes(SECRET_OCTETS)).decode()}"

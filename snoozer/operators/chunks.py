@@ -1,0 +1,160 @@
+"""USE CASE of operators: an operation is entered with its rows, frozen, done in chunks by the clock or at once, and
+cancelled.
+
+A chunk is one short transaction: its rows are changed, what became of each is recorded, and the audit log has it,
+all or nothing. So a crash anywhere loses nothing and does nothing twice, and one that is cancelled ends between chunks.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
+
+from snoozer.db import audit, operations
+from snoozer.db.audit import Entry
+from snoozer.db.errors import error_text, is_transient, is_unavailable
+from snoozer.db.operations import Operation, Verdict
+from snoozer.operators.row_acts import SNOOZED_AGAIN, apply
+from snoozer.runtime.failpoint import FailpointHook
+
+log = logging.getLogger(__name__)
+
+# Frozen by one operation: some seconds. The next one has the rest.
+MAX_MEMBERS = 100_000
+CHUNK_SIZE = 500
+# In one call of `work`: of one operation before the next one has its turn, and operations.
+MAX_CHUNKS = 10
+MAX_OPERATIONS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """An act that an operator asked for, once for each submitted `form`. `reason` and `parameters` hold
+    no address and no text of a message."""
+
+    form: UUID
+    act: str
+    actor: str
+    reason: str
+    parameters: Mapping[str, object] = field(default_factory=dict)
+    request_id: str | None = None
+
+
+def enter(connection: Connection, request: Request, *, batches: Iterable[Sequence[int]]) -> tuple[int, bool]:
+    """Enter an operation on the snoozes of these batches, in the caller's transaction; returns its id, and False where
+    its form was submitted before. Nothing but the operation is changed."""
+    id = operations.begin(connection, **vars(request))
+    if id is None:
+        known = operations.find(connection, form=request.form)
+        if known is None:
+            raise RuntimeError("an operation whose form is known was not found")
+        return known, False
+    for batch in batches:
+        operations.freeze(connection, id=id, snooze_ids=batch)
+    return id, True
+
+
+def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
+    """Cancel an operation once its present chunk is done; returns how many of its rows it leaves untouched, None where
+    it was finished, or brings back what was paused."""
+    untouched = operations.cancel(connection, id=id, actor=actor)
+    if untouched is not None:
+        entry = Entry(target=f"operation:{id}", after={"untouched": untouched})
+        audit.append(connection, actor=actor, act="cancel_operation", operation_id=id, entries=[entry])
+    return untouched
+
+
+def no_failpoint(step: str, message_id: str) -> None:
+    """Nothing happens there but in tests."""
+
+
+def work(engine: Engine, *, chunk_size: int = CHUNK_SIZE, passed: FailpointHook = no_failpoint) -> int:
+    """Go on with the operations that are not finished, some chunks of each; returns how many chunks were done. One that
+    fails stops no other."""
+    with engine.connect() as connection:
+        open_operations = operations.list_open(connection, limit=MAX_OPERATIONS)
+    done = 0
+    for id in open_operations:
+        try:
+            for _ in range(MAX_CHUNKS):
+                if not do_chunk(engine, id, chunk_size=chunk_size, passed=passed):
+                    break
+                done += 1
+        except DBAPIError as error:
+            if is_unavailable(error):
+                raise
+            log.warning("operation %d goes on later: %s", id, error_text(error))
+    return done
+
+
+def finish(engine: Engine, id: int) -> None:
+    """Do a small operation at once. What another transaction has locked is left to the clock."""
+    while do_chunk(engine, id):
+        pass
+
+
+def do_chunk(engine: Engine, id: int, *, chunk_size: int = CHUNK_SIZE, passed: FailpointHook = no_failpoint) -> bool:
+    """Do the next chunk of an operation; returns whether there may be more to do now."""
+    with engine.begin() as connection:
+        operation = operations.lock(connection, id=id)
+        if operation is None:
+            return False
+        verdicts = _next_verdicts(connection, operation, chunk_size=chunk_size)
+        passed("operation_changed", str(id))
+        is_finished = operations.record(connection, id=id, verdicts=verdicts)
+        _append_to_audit_log(connection, operation, verdicts)
+        passed("operation_recorded", str(id))
+    passed("operation_committed", str(id))
+    return bool(verdicts) and not is_finished
+
+
+def _next_verdicts(connection: Connection, operation: Operation, *, chunk_size: int) -> Mapping[int, Verdict]:
+    """Of the next chunk in which any row is free: rows that others have locked hinder no others."""
+    after = 0
+    while ids := operations.next_members(connection, id=operation.id, after=after, limit=chunk_size):
+        if verdicts := _decide(connection, operation, ids):
+            return verdicts
+        after = ids[-1]
+    return {}
+
+
+def _decide(connection: Connection, operation: Operation, ids: Sequence[int]) -> Mapping[int, Verdict]:
+    """Halve the chunk until the part that fails is one row; the others are done."""
+    if not ids:
+        return {}
+    try:
+        with connection.begin_nested():
+            return apply(connection, operation, ids)
+    except DBAPIError as error:
+        if is_transient(error) or isinstance(error, ProgrammingError):
+            raise
+        if len(ids) == 1:
+            return {ids[0]: _failed(error)}
+    middle = len(ids) // 2
+    return {**_decide(connection, operation, ids[:middle]), **_decide(connection, operation, ids[middle:])}
+
+
+def _append_to_audit_log(connection: Connection, operation: Operation, verdicts: Mapping[int, Verdict]) -> None:
+    entries = [
+        Entry(snooze_id=id, before=verdict.before, after=verdict.after)
+        for id, verdict in verdicts.items()
+        if verdict.result == "done"
+    ]
+    audit.append(
+        connection,
+        actor=operation.actor,
+        act=operation.act,
+        reason=operation.reason,
+        request_id=operation.request_id,
+        operation_id=operation.id,
+        entries=entries,
+    )
+
+
+def _failed(error: DBAPIError) -> Verdict:
+    if isinstance(error, IntegrityError) and "uq_email_snoozes_live" in str(error.orig):
+        return Verdict(result="unchanged", detail=SNOOZED_AGAIN)
+    return Verdict(result="failed", detail=error_text(error))

@@ -1,0 +1,1 @@
+"""Accounts, ways to sign in, tokens, quotas, and what belongs to one person."""

@@ -1,0 +1,280 @@
+"""Sign-in at an organisation's provider by OpenID Connect: the authorization code with PKCE, and the id token.
+
+The provider's addresses come from its discovery document, its keys from there too; both are kept for an hour, and keys
+are read again at once for a token of a key that is not known yet. Nothing of a token leaves this module but its claims.
+"""
+
+import json
+import math
+import secrets
+import ssl
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from authlib.common.security import generate_token
+from authlib.oauth2 import OAuth2Client, OAuth2Error
+from joserfc import jws, jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import ECKey, OKPKey, RSAKey, import_key
+
+from snoozer.people.oidc.registration import Registration
+from snoozer.runtime import outbound_http
+from snoozer.runtime.oauth import Http
+from snoozer.runtime.outbound_http import HttpError, Limits
+
+# Why there was no sign-in: the provider is away or misconfigured, refused the code, or its token is not one for us.
+Code = Literal["away", "configuration", "refused", "token"]
+
+SECONDS = 10.0
+MAX_BYTES = 256 * 1024
+KEEP_SECONDS = 3_600.0
+# For a token of an unknown key the keys are read again, at most this often.
+REREAD_SECONDS = 30.0
+# Clocks differ.
+LEEWAY_SECONDS = 60
+# How long ago a fresh sign-in may have been.
+FRESH_SECONDS = 600
+VERIFIER_LENGTH, STATE_LENGTH = 64, 43
+MAX_TOKEN_LENGTH = 32_000
+MAX_SUBJECT_LENGTH = 255
+MAX_GROUPS = 2_000
+# Asymmetric ones only: with HS256 everybody who knows the client's secret could sign, with "none" everybody.
+ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
+DISCOVERY = "/.well-known/openid-configuration"
+
+Key = RSAKey | ECKey | OKPKey
+
+
+class OidcError(Exception):
+    """There was no sign-in. The text is for the log: which check failed, without anything of a token."""
+
+    def __init__(self, code: Code, problem: str) -> None:
+        super().__init__(problem)
+        self.code = code
+
+
+@dataclass(frozen=True, kw_only=True)
+class Begun:
+    """A sign-in that begins: where the browser goes, and what is kept until it is back."""
+
+    url: str = field(repr=False)
+    state: str = field(repr=False)
+    nonce: str = field(repr=False)
+    verifier: str = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Claims:
+    """Who signed in. `email` is None unless the provider says that it is verified."""
+
+    issuer: str
+    subject: str
+    email: str | None
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Metadata:
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+    userinfo_endpoint: str | None
+    methods: tuple[str, ...]
+
+
+class Provider:
+    """An organisation's provider; of one process, for any number of sign-ins."""
+
+    def __init__(self, registration: Registration, *, tls: ssl.SSLContext | None = None) -> None:
+        self.registration = registration
+        self._limits = Limits(seconds=SECONDS, size=MAX_BYTES, allow_private=registration.allow_private)
+        self._tls = tls
+        self._lock = threading.Lock()
+        self._metadata: tuple[float, _Metadata] | None = None
+        self._keys: tuple[float, list[Key]] | None = None
+
+    def begin(self, *, redirect_uri: str, fresh: bool = False) -> Begun:
+        """A sign-in; with `fresh` the provider is to ask for the credentials again. Raises OidcError."""
+        metadata, verifier, state = self._discovered(), generate_token(VERIFIER_LENGTH), generate_token(STATE_LENGTH)
+        nonce = secrets.token_urlsafe(32)
+        extra = {"prompt": "login", "max_age": "0"} if fresh else {}
+        url, _ = self._session(metadata, redirect_uri).create_authorization_url(
+            metadata.authorization_endpoint, state=state, code_verifier=verifier, nonce=nonce, **extra
+        )
+        return Begun(url=url, state=state, nonce=nonce, verifier=verifier)
+
+    def finish(self, *, code: str, verifier: str, nonce: str, redirect_uri: str, fresh: bool = False) -> Claims:
+        """Who signed in with this code, which works once. Raises OidcError."""
+        metadata = self._discovered()
+        session = self._session(metadata, redirect_uri)
+        try:
+            token = session.fetch_token(metadata.token_endpoint, code=code, code_verifier=verifier)
+        except OAuth2Error as error:
+            if error.error == "invalid_grant":
+                raise OidcError("refused", "the code was not accepted") from None
+            raise OidcError("configuration", "the provider does not accept the client") from None
+        except (HttpError, TypeError, ValueError):
+            raise OidcError("away", "the token endpoint gave no answer") from None
+        claims = self._validated(token.get("id_token"), metadata, nonce=nonce, fresh=fresh)
+        if "email" not in claims or self.registration.groups_claim not in claims:
+            claims = self._with_userinfo(claims, token.get("access_token"), metadata)
+        return self._claims(claims)
+
+    def _session(self, metadata: _Metadata, redirect_uri: str) -> Any:
+        is_basic = "client_secret_basic" in metadata.methods or not metadata.methods
+        return OAuth2Client(
+            Http(self._limits, self._tls),
+            client_id=self.registration.client_id,
+            client_secret=self.registration.client_secret,
+            token_endpoint_auth_method="client_secret_basic" if is_basic else "client_secret_post",
+            scope=self.registration.scope,
+            redirect_uri=redirect_uri,
+            code_challenge_method="S256",
+        )
+
+    def _discovered(self) -> _Metadata:
+        with self._lock:
+            known = self._metadata
+        if known is not None and time.time() < known[0] + KEEP_SECONDS:
+            return known[1]
+        issuer = self.registration.issuer
+        found = self._json(issuer.rstrip("/") + DISCOVERY)
+        # RFC 8414, 3.3: another one's document would send the browser, and the secret, elsewhere.
+        if found.get("issuer") != issuer:
+            raise OidcError("configuration", "the discovery document is of another issuer")
+        metadata = _Metadata(
+            authorization_endpoint=self._endpoint(found, "authorization_endpoint"),
+            token_endpoint=self._endpoint(found, "token_endpoint"),
+            jwks_uri=self._endpoint(found, "jwks_uri"),
+            userinfo_endpoint=self._endpoint(found, "userinfo_endpoint") if "userinfo_endpoint" in found else None,
+            methods=tuple(map(str, _list(found.get("token_endpoint_auth_methods_supported")))),
+        )
+        with self._lock:
+            self._metadata = (time.time(), metadata)
+        return metadata
+
+    def _endpoint(self, found: Mapping[str, Any], name: str) -> str:
+        url, schemes = found.get(name), ("https://", *(("http://",) if self.registration.allow_private else ()))
+        if not isinstance(url, str) or not url.startswith(schemes) or not url.isascii() or not url.isprintable():
+            raise OidcError("configuration", f"the discovery document has no usable {name}")
+        return url
+
+    def _json(self, url: str, *, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """What a GET answers, at this address only: no redirect is followed."""
+        try:
+            answer = outbound_http.request("GET", url, limits=self._limits, headers=headers, tls=self._tls)
+            found = json.loads(answer.body) if answer.status == 200 else None
+        except (HttpError, ValueError, RecursionError):
+            raise OidcError("away", "the provider gave no answer") from None
+        if not isinstance(found, dict):
+            raise OidcError("away", "the provider gave no answer that can be read")
+        return found
+
+    def _validated(self, token: object, metadata: _Metadata, *, nonce: str, fresh: bool) -> dict[str, Any]:
+        if not isinstance(token, str) or len(token) > MAX_TOKEN_LENGTH:
+            raise OidcError("token", "there is no id token")
+        claims = self._verified(token, metadata)
+        _check_claims(claims, self.registration, nonce=nonce, now=time.time(), fresh=fresh)
+        return claims
+
+    def _verified(self, token: str, metadata: _Metadata) -> dict[str, Any]:
+        """The claims of a token that one of the provider's keys signed."""
+        try:
+            header = jws.extract_compact(token.encode("ascii")).headers()
+        except (JoseError, ValueError, TypeError):
+            raise OidcError("token", "the id token cannot be read") from None
+        algorithm, key_id = header.get("alg"), header.get("kid")
+        if algorithm not in ALGORITHMS:
+            raise OidcError("token", "the id token is not signed as it must be")
+        for is_reread in (False, True):
+            for key in self._known_keys(metadata, reread=is_reread):
+                if key_id is not None and key.kid != key_id:
+                    continue
+                try:
+                    return dict(jwt.decode(token, key, algorithms=[algorithm]).claims)
+                except (JoseError, ValueError, TypeError):
+                    continue
+        raise OidcError("token", "no key of the provider signed the id token")
+
+    def _known_keys(self, metadata: _Metadata, *, reread: bool) -> Sequence[Key]:
+        with self._lock:
+            known = self._keys
+        age = None if known is None else time.time() - known[0]
+        if known is not None and age is not None and age < (REREAD_SECONDS if reread else KEEP_SECONDS):
+            return () if reread else known[1]
+        keys = [key for each in _list(self._json(metadata.jwks_uri).get("keys")) if (key := _public_key(each))]
+        with self._lock:
+            self._keys = (time.time(), keys)
+        return keys
+
+    def _with_userinfo(self, claims: dict[str, Any], access_token: object, metadata: _Metadata) -> dict[str, Any]:
+        """Some providers name address and groups there only. What the id token says takes precedence."""
+        if metadata.userinfo_endpoint is None or not isinstance(access_token, str) or not access_token.isprintable():
+            return claims
+        found = self._json(metadata.userinfo_endpoint, headers={"Authorization": f"Bearer {access_token}"})
+        if found.get("sub") != claims["sub"]:
+            raise OidcError("token", "the userinfo is of another person")
+        # An address and whether it is verified belong together.
+        if "email" in claims:
+            found = {name: value for name, value in found.items() if name not in {"email", "email_verified"}}
+        return {**found, **claims}
+
+    def _claims(self, claims: Mapping[str, Any]) -> Claims:
+        email, groups = claims.get("email"), claims.get(self.registration.groups_claim)
+        is_verified = claims.get("email_verified") is True
+        named = [groups] if isinstance(groups, str) else _list(groups)
+        return Claims(
+            issuer=self.registration.issuer,
+            subject=str(claims["sub"]),
+            email=email if is_verified and isinstance(email, str) else None,
+            groups=tuple(group for group in named[:MAX_GROUPS] if isinstance(group, str)),
+        )
+
+
+def _check_claims(
+    claims: Mapping[str, Any], registration: Registration, *, nonce: str, now: float, fresh: bool
+) -> None:
+    """OpenID Connect Core, 3.1.3.7. Raises OidcError."""
+    audience = claims.get("aud")
+    audiences = [audience] if isinstance(audience, str) else _list(audience)
+    subject, given = claims.get("sub"), claims.get("nonce")
+    problems = {
+        "of another issuer": claims.get("iss") != registration.issuer,
+        "for another client": registration.client_id not in audiences,
+        "of another party": claims.get("azp", registration.client_id) != registration.client_id
+        or (len(audiences) > 1 and "azp" not in claims),
+        "over": not _is_number(claims.get("exp")) or claims["exp"] <= now - LEEWAY_SECONDS,
+        "of the future": not _is_number(claims.get("iat")) or claims["iat"] > now + LEEWAY_SECONDS,
+        "not valid yet": "nbf" in claims and not (_is_number(claims["nbf"]) and claims["nbf"] <= now + LEEWAY_SECONDS),
+        "of another sign-in": not isinstance(given, str)
+        or not secrets.compare_digest(given.encode("utf-8", "surrogatepass"), nonce.encode()),
+        "without a subject": not isinstance(subject, str)
+        or not 0 < len(subject) <= MAX_SUBJECT_LENGTH
+        or "\0" in subject,
+        "not of a fresh sign-in": fresh
+        and not (_is_number(claims.get("auth_time")) and claims["auth_time"] > now - FRESH_SECONDS),
+    }
+    found = [problem for problem, is_so in problems.items() if is_so]
+    if found:
+        raise OidcError("token", f"the id token is {found[0]}")
+
+
+def _public_key(found: object) -> Key | None:
+    """A key that signs; None for others: an `oct` key of a JWKS would make a secret of what is public."""
+    if not isinstance(found, dict) or found.get("kty") not in {"RSA", "EC", "OKP"} or found.get("use", "sig") != "sig":
+        return None
+    try:
+        return import_key({name: value for name, value in found.items() if name != "d"})  # type: ignore[return-value]
+    except (JoseError, ValueError, TypeError):
+        return None
+
+
+def _list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

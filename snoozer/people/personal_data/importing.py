@@ -1,0 +1,92 @@
+"""Importing a file: it is read once, compared with what is there, shown, and saved in one transaction once its owner
+says so. Every row becomes the importer's, whatever address the file names.
+
+Of what the file says happened only promises and times are believed: its events are replaced by one, `imported`.
+"""
+
+from dataclasses import dataclass
+
+from sqlalchemy import Connection
+
+from snoozer.db import accounts as accounts_db
+from snoozer.db import imports, mailbox_store
+from snoozer.db.models import Account
+from snoozer.db.queries import imports as queries
+from snoozer.db.statements import database_time
+from snoozer.people import quotas
+from snoozer.people.personal_data.reading import Reading
+from snoozer.people.quotas import Limits
+from snoozer.queue import archive, events, queue
+from snoozer.snoozes.input import SnoozeError, clean_phrase, parse_preset
+
+ROUTE = "import"
+PAGE_SIZE = 500
+MAX_LABEL = 40
+MAX_PHRASE = 200
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """How many snoozes wait now, how many are history, and whether presets were taken."""
+
+    waiting: int
+    finished: int
+    presets: bool
+
+
+def stage(connection: Connection, *, account: Account, reading: Reading) -> None:
+    """Keep what was read until it is confirmed, in place of an earlier file."""
+    imports.discard(connection, account_id=account.id)
+    import_id = imports.begin(connection, account_id=account.id, presets=reading.presets)
+    for start in range(0, len(reading.rows), PAGE_SIZE):
+        rows = [row.columns for row in reading.rows[start : start + PAGE_SIZE]]
+        imports.add_rows(connection, import_id=import_id, rows=rows)
+    imports.judge(connection, import_id=import_id, user_email=account.email)
+
+
+def confirm(connection: Connection, *, account: Account, limits: Limits, with_past: bool) -> Imported | None:
+    """Save what is new. With `with_past` what should have come back since comes back now, else it is history. Returns
+    None where there is nothing to confirm, or the account is being closed. Raises QuotaReached."""
+    pending = imports.lock(connection, account_id=account.id)
+    if pending is None:
+        return None
+    imports.judge(connection, import_id=pending.id, user_email=account.email)
+    new = queries.count_new(connection, import_id=pending.id)
+    if new:
+        quotas.spend_import(connection, limits, user_email=account.email, rows=new)
+    archive.create_partitions(connection, months=imports.months(connection, import_id=pending.id))
+    finished = imports.save_finished(
+        connection, import_id=pending.id, user_email=account.email, with_past=not with_past
+    )
+    waiting = queue.import_waiting(connection, import_id=pending.id, user_email=account.email, with_past=with_past)
+    ids = [row.id for row in waiting]
+    imports.save_sent(connection, import_id=pending.id, ids=ids)
+    kept = [row.message_id for row in waiting if row.is_kept]
+    mailbox_store.move_many(connection, user_email=account.email, message_ids=kept, folder="snoozed")
+    lines: list[tuple[int, dict[str, object]]] = [(id, {}) for id in (*finished, *ids)]
+    events.append_many(connection, kind="imported", actor="user", route=ROUTE, lines=lines)
+    presets = _save_presets(connection, account, pending.presets)
+    imports.discard(connection, account_id=account.id)
+    return Imported(waiting=len(ids), finished=len(finished), presets=presets)
+
+
+def discard(connection: Connection, *, account: Account) -> None:
+    """Forget what was read."""
+    imports.discard(connection, account_id=account.id)
+
+
+def _save_presets(connection: Connection, account: Account, presets: list[list[str]]) -> bool:
+    """The file's own presets, where the person has none here and all of them mean something."""
+    now = database_time(connection)
+    pairs = [(clean_phrase(label)[:MAX_LABEL], clean_phrase(phrase)) for label, phrase in presets]
+    if not pairs or queries.has_presets(connection, account_id=account.id):
+        return False
+    try:
+        for label, phrase in pairs:
+            if not label or len(phrase) > MAX_PHRASE:
+                return False
+            parse_preset(phrase, now=now, zone=account.zone, locale=account.locale)
+    except SnoozeError:
+        return False
+    accounts_db.save_presets(connection, account_id=account.id, presets=pairs)
+    return True

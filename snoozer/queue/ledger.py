@@ -1,0 +1,298 @@
+"""The ledger: one function per file in `sql/ledger`, of the same name.
+
+reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
+sending → uncertain (mark_uncertain, expire_orphans, queue.recover)
+uncertain → reserved (reserve, after the hold; resolve) · uncertain → sent (record: a late reply; acknowledge; verify;
+record_lookup; resolve) · uncertain → failed (abandon, dismiss, resolve)
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, Self
+from uuid import UUID
+
+from sqlalchemy import Connection
+
+from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
+from snoozer.queue.reminder import MAX_RESENDS, Claim, Send
+
+Resolution = Literal["settled", "resend", "dropped"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reserved:
+    """A reserved entry; `resent` when it was uncertain before."""
+
+    send: Send
+    resent: bool
+
+    @classmethod
+    def of(cls, *, resent: bool, **send: Any) -> Self:
+        """From a row, by the names of its columns."""
+        return cls(send=Send(**send), resent=resent)
+
+
+@dataclass(frozen=True, kw_only=True)
+class KnownSend:
+    """The ledger's entry for a promise that could not be reserved; `hold_left` only while it is uncertain.
+
+    Without an entry (`id` None), the return of its message keeps the promise (`state` returned), or may yet (awaited):
+    it is to be looked at again after `hold_left`.
+    """
+
+    id: int | None
+    state: str
+    resends: int
+    hold_left: timedelta | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reminded:
+    """The message that a reminder is about."""
+
+    message_id: str
+    sender_email: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UncertainPolicy:
+    """What happens to a reminder that may have been sent.
+
+    After `hold` it is left to an operator (`for_operator`) or sent again, but not before `lookups` searches in the
+    person's mailbox, at least `lookup_interval` apart, did not find it; with `only_connected`, in one that is connected
+    and watched, and nowhere else.
+    """
+
+    hold: timedelta
+    for_operator: bool = False
+    lookups: int = 0
+    lookup_interval: timedelta = timedelta(0)
+    only_connected: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sought:
+    """A reminder that may have been sent, `sent_about` then, and is looked for in a connected mailbox."""
+
+    id: int
+    snooze_id: int
+    reminder_message_id: str
+    sent_about: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fact:
+    """A mail server's acceptance of one reminder. Self-contained, so that it can be kept on disk."""
+
+    reminder_message_id: str
+    snooze_id: int
+    claim_token: UUID
+    smtp_code: int
+    enhanced_code: str | None
+    reply: str
+    queue_id: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recorded:
+    """`late` when the claim was lost before the reply came, `second_copy` when another copy was recorded as sent."""
+
+    late: bool
+    second_copy: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Refusal:
+    """The server refused a reminder, for good when `permanent`, or no dot was sent.
+
+    `of_recipient` when it refused this recipient only, and for now.
+    """
+
+    send: Send
+    permanent: bool
+    reply: str
+    smtp_code: int | None = None
+    enhanced_code: str | None = None
+    of_recipient: bool = False
+
+
+def reserve(
+    connection: Connection, *, worker: str, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
+) -> list[Reserved]:
+    """Enter the promises of these claims; those that were sent, are in flight or on hold are missing from the result.
+
+    `domain` is the right side of the reminders' Message-IDs; the left side is a function of snooze and promise.
+    """
+    policy = {**vars(uncertainty), "hold_for_operator": uncertainty.for_operator}
+    values = {"worker": worker, "ids": list(ids), "domain": domain, "max_resends": MAX_RESENDS, **policy}
+    return rows_as(execute(connection, "ledger/reserve", **values), Reserved.of)
+
+
+def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPolicy) -> KnownSend | None:
+    """The entry for the promise of a claimed snooze."""
+    return row_as(execute(connection, "ledger/lookup", snooze_id=snooze_id, **vars(uncertainty)).first(), KnownSend)
+
+
+def mark_alone(connection: Connection, *, claims: Sequence[Claim]) -> None:
+    """The returns of these messages alone keep their promises."""
+    values = {"snooze_ids": [claim.id for claim in claims], "promises": [claim.scheduled_for for claim in claims]}
+    execute(connection, "ledger/mark_alone", **values)
+
+
+def verify(
+    connection: Connection, *, uncertainty: UncertainPolicy, batch_size: int, id_range: range = ALL_IDS
+) -> list[tuple[int, bool]]:
+    """Search kept mailboxes for uncertain reminders; returns each snooze searched for and whether it was found."""
+    rows = execute(connection, "ledger/verify", batch_size=batch_size, **vars(uncertainty), **id_bounds(id_range))
+    return [(row.snooze_id, row.found) for row in rows]
+
+
+def list_sought(
+    connection: Connection, *, mailbox_id: int, uncertainty: UncertainPolicy, batch_size: int
+) -> list[Sought]:
+    """The uncertain reminders that may lie in this connected mailbox, and were not looked for lately."""
+    values = {"mailbox_id": mailbox_id, "lookup_interval": uncertainty.lookup_interval, "batch_size": batch_size}
+    return rows_as(execute(connection, "ledger/list_sought", **values), Sought)
+
+
+def record_lookup(
+    connection: Connection, *, id: int, found: bool, mailbox_id: int, fence: int, uncertainty: UncertainPolicy
+) -> bool:
+    """Record that an uncertain reminder was looked for in a connected mailbox. Returns False when it is not uncertain
+    any more, and for a former owner of the mailbox."""
+    values = {"id": id, "found": found, "mailbox_id": mailbox_id, "fence": fence, "hold": uncertainty.hold}
+    return execute(connection, "ledger/record_lookup", **values).first() is not None
+
+
+def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[UUID]:
+    """Authorise the final dots of these sends, each with the sha256 of its bytes; returns the claims that may send.
+
+    The claims of the others were lost, cancelled or expired, and no dot of them may be sent.
+    """
+    values = {
+        "send_ids": [send.id for send, _ in dots],
+        "snooze_ids": [send.snooze_id for send, _ in dots],
+        "claim_tokens": [send.claim_token for send, _ in dots],
+        "digests": [digest for _, digest in dots],
+    }
+    return set(execute(connection, "ledger/mark", **values).scalars().all())
+
+
+def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:
+    """Record that the server accepted these, in the ledger or the archive. Idempotent.
+
+    The result is by the reminder's Message-ID. Those are missing that another transaction has locked (`exists`), and
+    those that are no reminders of this database.
+    """
+    if len({fact.reminder_message_id for fact in facts}) < len(facts):
+        # Two copies of one reminder are recorded one after the other, so that the second is known as such.
+        return {id: result for fact in facts for id, result in record(connection, facts=[fact]).items()}
+    values = {
+        "reminder_message_ids": [fact.reminder_message_id for fact in facts],
+        "claim_tokens": [fact.claim_token for fact in facts],
+        "smtp_codes": [fact.smtp_code for fact in facts],
+        "enhanced_codes": [fact.enhanced_code for fact in facts],
+        "replies": [fact.reply for fact in facts],
+        "queue_ids": [fact.queue_id for fact in facts],
+    }
+    rows = execute(connection, "ledger/record", **values)
+    recorded = {row.reminder_message_id: Recorded(late=row.late, second_copy=row.second_copy) for row in rows.all()}
+    for fact in facts:
+        archived = None if fact.reminder_message_id in recorded else record_archived(connection, fact=fact)
+        if archived is not None:
+            recorded[fact.reminder_message_id] = archived
+    return recorded
+
+
+def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
+    """Record the fact in the archive; returns None when the send is not there."""
+    return row_as(execute(connection, "ledger/record_archived", **vars(fact)).first(), Recorded)
+
+
+def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> set[str]:
+    """Which of these reminders the ledger knows."""
+    return set(execute(connection, "ledger/exists", reminder_message_ids=list(reminder_message_ids)).scalars())
+
+
+def find_reminders(
+    connection: Connection, *, reminder_message_ids: Collection[str], user_email: str
+) -> dict[str, Reminded]:
+    """What reminders of ours to this person are about, by their Message-IDs."""
+    values = {"reminder_message_ids": list(reminder_message_ids), "user_email": user_email}
+    rows = execute(connection, "ledger/find_reminders", **values)
+    return {row.reminder_message_id: Reminded(message_id=row.message_id, sender_email=row.sender_email) for row in rows}
+
+
+def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:
+    """Lock the entries of these; returns the reminders' Message-IDs of those that no other transaction has locked."""
+    return set(execute(connection, "ledger/lock", ids=[send.id for send in sends]).scalars())
+
+
+def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
+    """Record these refusals; returns the ids of the sends that their claims still own."""
+    values = {
+        "send_ids": [one.send.id for one in refusals],
+        "claim_tokens": [one.send.claim_token for one in refusals],
+        "permanents": [one.permanent for one in refusals],
+        "of_recipients": [one.of_recipient for one in refusals],
+        "smtp_codes": [one.smtp_code for one in refusals],
+        "enhanced_codes": [one.enhanced_code for one in refusals],
+        "replies": [one.reply for one in refusals],
+    }
+    return set(execute(connection, "ledger/refuse", **values).scalars())
+
+
+def mark_uncertain(connection: Connection, *, silences: Sequence[tuple[Send, str]]) -> set[int]:
+    """No reply came after the dots of these, each for its reason; returns the ids of those that became uncertain."""
+    values = {
+        "send_ids": [send.id for send, _ in silences],
+        "claim_tokens": [send.claim_token for send, _ in silences],
+        "replies": [reason for _, reason in silences],
+    }
+    return set(execute(connection, "ledger/mark_uncertain", **values).scalars())
+
+
+def expire_orphans(
+    connection: Connection, *, deadline: timedelta, batch_size: int, id_range: range = ALL_IDS
+) -> list[int]:
+    """Make marks older than `deadline` without a claim uncertain; returns their snoozes."""
+    values = {"deadline": deadline, "batch_size": batch_size, **id_bounds(id_range)}
+    return list(execute(connection, "ledger/expire_orphans", **values).scalars())
+
+
+def abandon(connection: Connection, *, hold: timedelta, batch_size: int, id_range: range = ALL_IDS) -> list[int]:
+    """Settle uncertain entries of cancelled or rescheduled promises after `hold`; returns their snoozes."""
+    values = {"hold": hold, "batch_size": batch_size, **id_bounds(id_range)}
+    return list(execute(connection, "ledger/abandon", **values).scalars())
+
+
+def acknowledge(connection: Connection, *, snooze_id: int, scheduled_for: datetime, by_mail: bool) -> bool:
+    """The person acted on this reminder, so it arrived; a digest only where they did so `by_mail`, by one of its links.
+    Returns False when it was not uncertain."""
+    values = {"snooze_id": snooze_id, "scheduled_for": scheduled_for, "by_mail": by_mail}
+    return execute(connection, "ledger/acknowledge", **values).first() is not None
+
+
+def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
+    """Allow these snoozes' open entries to be sent again, by an operator; returns the snoozes."""
+    return list(execute(connection, "ledger/reopen", ids=list(ids), actor=actor).scalars())
+
+
+def dismiss(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
+    """Give these snoozes' uncertain entries up, by an operator; returns the snoozes."""
+    return list(execute(connection, "ledger/dismiss", ids=list(ids), actor=actor).scalars())
+
+
+def lock_promised(connection: Connection, *, snooze_ids: Sequence[int]) -> set[int]:
+    """Lock the entries of what these snoozes promise; returns the snoozes whose entry another transaction has."""
+    return set(execute(connection, "ledger/lock_promised", snooze_ids=list(snooze_ids)).scalars())
+
+
+def resolve(
+    connection: Connection, *, promises: Mapping[int, datetime], resolution: Resolution, actor: str
+) -> list[int]:
+    """Decide about the uncertain reminders of these promises, by snooze, as an operator: they were sent, are sent again
+    with the same bytes, or are given up; returns the snoozes whose reminders were uncertain."""
+    values = {"snooze_ids": list(promises), "promises": list(promises.values()), "resolution": resolution}
+    return list(execute(connection, "ledger/resolve", actor=actor, **values).scalars())

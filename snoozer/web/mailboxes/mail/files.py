@@ -1,0 +1,109 @@
+"""What a browser gets of a stranger's message beside our pages: files to save, and the document of a frame."""
+
+import re
+import time
+import unicodedata
+from base64 import b64encode
+from collections.abc import Callable, Sequence
+from io import BytesIO
+
+from flask import Response, make_response, render_template, send_file
+
+from snoozer.mail.html_sanitizer import MAX_DATA_URL, content_ids, sanitize
+from snoozer.mailboxes.read.mailbox import Attachment
+from snoozer.web.security_headers import CONTENT_SECURITY_POLICY
+
+# In one page that shows a message as HTML.
+MAX_PICTURES = 12
+MAX_PICTURE_BYTES = MAX_DATA_URL * 3 // 4
+# No more are read after so long, and one is waited for as long.
+PICTURES_SECONDS = 5.0
+_PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
+MAX_NAME = 120
+MAX_EXTENSION = 12
+# The frame's document, which is as much without a frame: it runs nothing and loads nothing; a link opens a new tab, and
+# what is there is not bound by this.
+FRAME_SANDBOX = "allow-popups allow-popups-to-escape-sandbox"
+FRAME_POLICY = (
+    f"sandbox {FRAME_SANDBOX}; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+FILE_POLICY = "default-src 'none'; sandbox"
+
+# Not in a name on some system, or turning the rest of it around.
+_UNFIT = re.compile(r'[<>:"/\\|?*]+')
+
+
+def file_response(content: bytes, *, name: str) -> Response:
+    """A file that no browser opens by itself, under a name that no system takes for more than a name (RFC 6266)."""
+    response = send_file(
+        BytesIO(content),
+        mimetype="application/octet-stream",
+        as_attachment=True,
+        download_name=file_name(name),
+        conditional=False,
+        etag=False,
+    )
+    response.headers["Content-Security-Policy"] = FILE_POLICY
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+def original_response(content: bytes, *, subject: str | None) -> Response:
+    """The bytes of a message, named after its subject."""
+    name = re.sub(r"[^A-Za-z0-9]+", "-", subject or "").strip("-")[:60] or "message"
+    return file_response(content, name=f"{name}.eml")
+
+
+def file_name(name: str) -> str:
+    """A stranger's name of a file as one of ours: a single word of a path, without what cannot be seen."""
+    seen = "".join(char if unicodedata.category(char)[0] not in "CZ" else " " for char in name)
+    plain = " ".join(_UNFIT.sub("-", seen).split()).lstrip(".-~ ").rstrip(". ")
+    stem, dot, extension = plain.rpartition(".")
+    if dot and stem and len(extension) <= MAX_EXTENSION:
+        return f"{stem[: MAX_NAME - len(extension) - 1].rstrip('. ')}.{extension}"
+    return plain[:MAX_NAME] or "attachment"
+
+
+def frame_response(html: str, *, pictures: dict[str, str]) -> Response:
+    """The document of the frame that shows a message as its sender laid it out."""
+    return _framed(render_template("mailbox/frame.html", sanitized=sanitize(html, pictures=pictures)), 200)
+
+
+def pictures_of(html: str, attachments: Sequence[Attachment], *, read: Callable[[Attachment], bytes]) -> dict[str, str]:
+    """The pictures of the message that its HTML shows, as `data:` URLs by their Content-IDs: few, and none that is
+    large, whatever size its server claims."""
+    wanted, until = content_ids(html), time.monotonic() + PICTURES_SECONDS
+    shown = [
+        part
+        for part in attachments
+        if part.content_id in wanted and part.type in _PICTURE_TYPES and part.size <= MAX_PICTURE_BYTES
+    ]
+    found: dict[str, str] = {}
+    for part in shown[:MAX_PICTURES]:
+        if time.monotonic() > until:
+            break
+        content = read(part)
+        if len(content) <= MAX_PICTURE_BYTES:
+            found[part.content_id or ""] = f"data:{part.type};base64,{b64encode(content).decode('ascii')}"
+    return found
+
+
+def frame_problem(sentence: str, status: int) -> Response:
+    """A sentence in place of that document."""
+    return _framed(render_template("mailbox/frame.html", sentence=sentence), status)
+
+
+def allow_frame(response: Response) -> Response:
+    """Lets a page of ours hold the frame."""
+    response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src 'self'"
+    return response
+
+
+def _framed(page: str, status: int) -> Response:
+    response = make_response(page, status)
+    response.headers["Content-Security-Policy"] = FRAME_POLICY
+    response.headers["X-Frame-Options"] = "SAMEORIGIN"
+    # Without TLS browsers look up the names in links beforehand: that would tell a sender that it was read.
+    response.headers["X-DNS-Prefetch-Control"] = "off"
+    return response

@@ -1,0 +1,1 @@
+"""Pages and addresses of feeds, push messages and webhooks."""

@@ -1,0 +1,177 @@
+"""Operations: what operators do to many rows, previewed with a count, done in chunks, with a result for each row.
+
+An act on one row, from its page, is an operation, too, and is done in the request.
+"""
+
+from flask import Blueprint, abort, redirect, render_template, request, url_for
+from flask.typing import ResponseReturnValue
+from sqlalchemy.exc import DBAPIError
+
+from snoozer.db.engine import limit_transaction
+from snoozer.db.errors import is_transient
+from snoozer.db.models import Account
+from snoozer.db.models.roles import CONFIRMED_IN_BULK
+from snoozer.db.queries import Found, cases
+from snoozer.db.queries import operations as queries
+from snoozer.operators import chunks
+from snoozer.operators.chunks import MAX_MEMBERS, Request
+from snoozer.telemetry import security_log
+from snoozer.web import context
+from snoozer.web.auth import confirmation_first, operator_required, require, time_formatter, viewer_required
+from snoozer.web.context import flash, found_or_404
+from snoozer.web.forms import page_cursor, row_number
+from snoozer.web.operators.act_texts import ACT_TEXTS
+from snoozer.web.operators.operation_forms import (
+    MAX_MORE_ATTEMPTS,
+    UNITS,
+    Refused,
+    Selection,
+    read_parameters,
+    read_selection,
+    read_why,
+)
+from snoozer.web.operators.reasons import MAX_REASON_LENGTH
+
+blueprint = Blueprint("admin_operations", __name__, url_prefix="/admin/operations")
+
+RESULTS = ("done", "unchanged", "failed", "open")
+# While an operation is not finished, its page shows it anew after so many seconds; without scripts, it is loaded again.
+REFRESH_SECONDS = 2
+# Each query of a preview may take so long.
+COUNT_SECONDS = 4.0
+
+
+@blueprint.get("")
+@viewer_required
+def list_operations(account: Account) -> ResponseReturnValue:
+    """Who did what to how many rows, why, and how far it is."""
+    with context.transaction() as connection:
+        page = queries.page(connection, before=page_cursor("before"))
+    return render_template("admin/operations.html", page=page, texts=ACT_TEXTS, first_page="before" not in request.args)
+
+
+@blueprint.get("/<row:id>")
+@viewer_required
+def show(account: Account, id: int) -> ResponseReturnValue:
+    """How far an operation is, and what became of each of its rows."""
+    result = request.args.get("result") or None
+    if result not in {None, *RESULTS}:
+        abort(404)
+    with context.transaction() as connection:
+        operation = found_or_404(queries.one(connection, id=id))
+        members = queries.members(connection, id=id, result=result, after=_after())
+    follows = operation.finished_at is None and request.args.get("live") != "off" and "after" not in request.args
+    return render_template(
+        "admin/operation.html",
+        operation=operation,
+        text=ACT_TEXTS.get(operation.act),
+        members=members,
+        result=result,
+        refresh_seconds=REFRESH_SECONDS if follows else None,
+    )
+
+
+@blueprint.post("/preview")
+@operator_required
+def preview(account: Account) -> ResponseReturnValue:
+    """What the button would do, with a count, before anything is done; a page that says so where the count takes too
+    long."""
+    selection = read_selection(as_of=time_formatter().now)
+    require(account, selection.act)
+    if selection.ids == []:
+        flash("Pick at least one case first.")
+        return redirect(url_for("admin_cases.list_cases", **selection.filter.as_args()), code=303)
+    return _preview_page(selection)
+
+
+@blueprint.post("")
+@operator_required
+def enter(account: Account) -> ResponseReturnValue:
+    """Enters the operation with its rows, frozen. One row, from its page, is done at once."""
+    selection = read_selection()
+    require(account, selection.act)
+    try:
+        asked = Request(
+            form=selection.form,
+            act=selection.act,
+            actor=f"operator:{account.id}",
+            reason=read_why(),
+            parameters=selection.parameters | read_parameters(selection.act),
+        )
+    except Refused as refused:
+        return _preview_page(selection, problem=str(refused)), 422
+    is_one = request.form.get("from") == "case" and selection.ids is not None and len(selection.ids) == 1
+    if selection.act in CONFIRMED_IN_BULK and not is_one and (first := confirmation_first()) is not None:
+        return first
+    with context.transaction() as connection:
+        id, is_new = chunks.enter(connection, asked, batches=selection.batches(connection))
+    if is_new:
+        security_log.record("operation_entered", account=account.id, act=selection.act, operation=id)
+    if is_one and selection.ids is not None:
+        chunks.finish(context.engine(), id)
+        with context.transaction() as connection:
+            [member] = queries.members(connection, id=id, result=None).rows
+        flash(_row_text(selection, member))
+        return redirect(url_for("admin_cases.show", id=selection.ids[0]), code=303)
+    return redirect(url_for(".show", id=id), code=303)
+
+
+@blueprint.post("/<row:id>/cancel")
+@operator_required
+def cancel(account: Account, id: int) -> ResponseReturnValue:
+    """Cancels an operation: what is done stays done, and the rest is not touched."""
+    require(account, "cancel_operation")
+    with context.transaction() as connection:
+        found_or_404(queries.one(connection, id=id))
+        untouched = chunks.cancel(connection, id=id, actor=f"operator:{account.id}")
+    if untouched is None:
+        flash("It was finished already, or brings back what was paused; pause that again instead.")
+    else:
+        security_log.record("operation_cancelled", account=account.id, operation=id)
+        flash(f"Cancelled. {untouched:,} {'row was' if untouched == 1 else 'rows were'} not touched.")
+    return redirect(url_for(".show", id=id), code=303)
+
+
+def _preview_page(selection: Selection, *, problem: str | None = None) -> str:
+    try:
+        with context.transaction() as connection:
+            limit_transaction(connection, seconds=COUNT_SECONDS)
+            count = selection.count(connection)
+            reason_text = cases.error_text(connection, selection.filter) if selection.filter.reason else None
+    except DBAPIError as error:
+        if not is_transient(error):
+            raise
+        return render_template("admin/not_counted.html", selection=selection)
+    return render_template(
+        "admin/operation_preview.html",
+        selection=selection,
+        text=selection.text,
+        count=min(count.rows, MAX_MEMBERS),
+        more=count.rows > MAX_MEMBERS,
+        uncertain=count.uncertain,
+        impossible=count.impossible,
+        reason_text=reason_text,
+        problem=problem,
+        given=request.form,
+        units=UNITS,
+        max_why_length=MAX_REASON_LENGTH,
+        max_more_attempts=MAX_MORE_ATTEMPTS,
+        came_from=request.form.get("from", ""),
+    )
+
+
+def _row_text(selection: Selection, member: Found) -> str:
+    match member.result:
+        case "done":
+            return selection.text.done
+        case "unchanged":
+            return f"It stays as it was: {member.detail}."
+        case "failed":
+            return f"It could not be changed: {member.detail}."
+        case _:
+            return "Another transaction holds the row at this moment; the clock goes on with it."
+
+
+def _after() -> int:
+    after = request.args.get("after", "0")
+    return 0 if after == "0" else row_number(after) or abort(404)

@@ -1,0 +1,83 @@
+"""The operator's overview: what is wrong in one sentence, and every figure with its unit and age."""
+
+import time
+from datetime import datetime, timedelta
+
+from flask import Blueprint, render_template, request
+from flask.typing import ResponseReturnValue
+
+from snoozer.db import overview as db
+from snoozer.db.models import Account
+from snoozer.db.queries import metrics
+from snoozer.web import context
+from snoozer.web.auth import time_formatter, viewer_required
+from snoozer.web.live.streams import respond, shown_list
+from snoozer.web.operators import charts, trouble, watching
+from snoozer.web.operators.explain import mail_server
+from snoozer.web.operators.reading import CHARTS, SHARED_SECONDS, Reading
+from snoozer.web.operators.trouble import Limits
+from snoozer.web.text import measures
+from snoozer.web.text.redaction import without_addresses
+
+blueprint = Blueprint("admin", __name__, url_prefix="/admin")
+
+# How many steps of a chart one line of its table has, and what the chart is called.
+TABLES = {
+    "hour": (1, "The last hour, by the minute"),
+    "day": (4, "The last day, by the quarter of an hour"),
+    "month": (4, "The last 30 days, by six hours"),
+}
+
+
+@blueprint.get("")
+@viewer_required
+def overview(account: Account) -> ResponseReturnValue:
+    """All figures. Who watches gets those that the process read for everybody; who opens the page has them read."""
+    watches = context.REFRESH_HEADER in request.headers
+    reading = watching.figures().read(max_age=SHARED_SECONDS if watches else 0.0)
+    times, settings = time_formatter(), context.settings()
+    # The clock sweeps so often (housekeeping/clock.py).
+    sweep = timedelta(seconds=min(settings.sweep, settings.worker_dead / 5))
+    limits = Limits(dead_after=timedelta(seconds=settings.worker_dead), sweep=sweep)
+
+    def hour_of(moment: datetime) -> str:
+        return measures.hour_of(times, moment)
+
+    return render_template(
+        "admin/overview.html",
+        reading=reading,
+        troubles=trouble.troubles(reading, limits=limits, time_of=hour_of),
+        all_is_well=trouble.all_is_well,
+        charts=_charts(reading),
+        seen=watching.snapshot_of(reading.number),
+        max_counted=metrics.MAX_COUNTED,
+        max_measured=db.MAX_MEASURED,
+        max_workers=db.MAX_WORKERS,
+        hour_of=hour_of,
+        measures=measures,
+        mail_server=mail_server,
+        without_addresses=without_addresses,
+    )
+
+
+@blueprint.get("/live")
+@viewer_required
+def live(account: Account) -> ResponseReturnValue:
+    """The stream that says when the figures were read anew, until the session or the role ends."""
+    return respond(watching.streams(), account_id=account.id, shown=shown_list(request.args.get("seen")))
+
+
+@blueprint.get("/live/changes")
+@viewer_required
+def changes(account: Account) -> ResponseReturnValue:
+    """Where there is no stream: that there may be new figures."""
+    return {"snapshot": watching.snapshot_of(time.time_ns() // 1_000_000), "transactions": None}
+
+
+def _charts(reading: Reading) -> dict[str, tuple[str, charts.Chart]]:
+    history = reading.history.value or {}
+    return {
+        name: (title, charts.chart(history[name], step=CHARTS[name][1], rows_of=rows_of))
+        for name, (rows_of, title) in TABLES.items()
+        if name in history
+    }

@@ -1,0 +1,329 @@
+"""What is wrong, in sentences, worst first, by the figures of the overview."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from snoozer.db.minutes import MAX_DUE
+from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, Worker
+from snoozer.db.queries import Found
+from snoozer.db.queries.delivery import FORGOTTEN_AFTER
+from snoozer.web.operators.reading import Reading
+from snoozer.web.text.measures import age, seconds
+from snoozer.web.text.redaction import without_addresses
+
+# The clock sweeps every few seconds.
+MISSED_SWEEPS, LEAST_SILENCE = 4, timedelta(seconds=10)
+# What waits longer is late for everybody, and not only in the order of a crowd.
+LATE = timedelta(seconds=30)
+# A backlog grows that is larger than minutes ago, by more than what is on its way at any time.
+GROWTH, GROWTH_ROWS = 1.1, 20
+# The mail server is slow where a fourth of what is in delivery was claimed long ago, or its replies take seconds.
+SLOW_SHARE, SLOW_REPLY_SECONDS = 0.25, 2.0
+_NOTHING_IS_LOST = "nothing is lost"
+_SILENT = ("timed out", "no answer", "no reply", "did not answer", "in time", "deadline", "timeout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Trouble:
+    """One thing that is wrong. `kind` says which, for style and scripts; `is_notice` where it waits for a decision and
+    nothing is late because of it."""
+
+    kind: str
+    text: str
+    is_notice: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """What the settings say of silence."""
+
+    dead_after: timedelta
+    sweep: timedelta
+
+    @property
+    def clock(self) -> timedelta:
+        """The clock is dead after so much silence."""
+        return max(MISSED_SWEEPS * self.sweep, LEAST_SILENCE)
+
+
+def troubles(reading: Reading, *, limits: Limits, time_of: Callable[[datetime], str]) -> list[Trouble]:
+    """All that is wrong, the worst first; none where all is well. `time_of` returns an instant's hour in words."""
+    return list(_Judge(reading, limits=limits, time_of=time_of).all())
+
+
+def all_is_well(reading: Reading) -> str:
+    """The sentence where nothing is wrong."""
+    attempts, sent, queue = reading.attempts.value, reading.sent.value, reading.queue.value
+    if not attempts or not attempts.sent or sent is None or sent.p99 is None:
+        done = "no reminder was due in the last hour"
+    else:
+        within = seconds(max(sent.p99, 0.0))
+        done = f"{_count(attempts.sent, 'reminder was', 'reminders were')} sent in the last hour, 99 % within {within}"
+    due, retrying = (queue.due, queue.retrying) if queue else (0, 0)
+    parts = [f"{_many(due)} {'is' if due == 1 else 'are'} due"] if due else []
+    parts += [f"{_many(retrying)} {'waits' if retrying == 1 else 'wait'} for another try"] if retrying else []
+    return f"All is well: {done}; {' and '.join(parts) or 'nothing waits'}."
+
+
+class _Judge:
+    def __init__(self, reading: Reading, *, limits: Limits, time_of: Callable[[datetime], str]) -> None:
+        self._reading, self._limits, self._time_of = reading, limits, time_of
+        self._is_locked = False
+
+    def all(self) -> Iterator[Trouble]:
+        locked = list(self._locks())
+        self._is_locked = bool(locked)
+        yield from locked
+        yield from self._no_workers()
+        yield from self._mail_servers()
+        yield from self._lost_workers()
+        yield from self._clock()
+        yield from self._slow_server()
+        yield from self._backlog()
+        yield from self._mailboxes()
+        yield from self._unread()
+        yield from self._stopped_servers()
+        yield from self._uncertain()
+        yield from self._cases()
+
+    def _locks(self) -> Iterator[Trouble]:
+        locks = self._reading.locks.value
+        if locks is None or not self._reading.locks.in_time:
+            return
+        is_late = self._oldest_due() > LEAST_SILENCE or not self._reading.queue.in_time
+        if not locks.waiting and not (locks.holder is not None and is_late):
+            return
+        parts = []
+        if locks.waiting and locks.waiting_since:
+            waiting = _count(locks.waiting, "session has", "sessions have")
+            parts.append(f"{waiting} waited for locks since {self._time_of(locks.waiting_since)}")
+        if locks.holder is not None and locks.held_since is not None:
+            program = without_addresses(locks.program or "another program")
+            since = self._time_of(locks.held_since)
+            parts.append(f"process {locks.holder} ({program}) has held some of the queue since {since}")
+        text = f"The database is full of locks, and reminders are not claimed: {'; '.join(parts)}"
+        yield Trouble(kind="locks", text=self._with_waiting(text))
+
+    def _no_workers(self) -> Iterator[Trouble]:
+        working, lost = self._workers()
+        if working or self._reading.workers.value is None:
+            return
+        text = "No worker runs (start one with: snoozer worker)"
+        if lost:
+            who = "The only worker" if len(lost) == 1 else f"All {_limited(len(lost))} workers"
+            text = f"{who} stopped answering at {self._time_of(max(one.heartbeat_at for one in lost))}"
+        yield Trouble(kind="no workers", text=self._with_waiting(text))
+
+    def _lost_workers(self) -> Iterator[Trouble]:
+        working, lost = self._workers()
+        if not working or not lost:
+            return
+        first = min(one.heartbeat_at for one in lost)
+        names = ", ".join(one.id for one in lost[:2]) + (f" and {len(lost) - 2} more" if len(lost) > 2 else "")
+        who = f"{len(lost)} of {_limited(len(lost) + len(working))} workers"
+        if len(lost) > MAX_WORKERS:
+            who = f"More than {MAX_WORKERS} workers"
+        held = self._held_by([one.id for one in lost])
+        rest = f"{_count(held, 'reminder')} they hold {'is' if held == 1 else 'are'} taken back by the clock"
+        text = f"{who} stopped answering at {self._time_of(first)} ({names}); {rest if held else 'they hold nothing'}."
+        yield Trouble(kind="workers lost", text=text)
+
+    def _workers(self) -> tuple[list[Worker], list[Worker]]:
+        """Those that work, and those that were lost and not replaced."""
+        known = self._reading.workers.value or []
+        return [one for one in known if not one.is_lost and one.state == "alive"], _not_replaced(known)
+
+    def _mail_servers(self) -> Iterator[Trouble]:
+        now = self._reading.at
+        for breaker in self._reading.breakers.value or ():
+            if breaker.state == "closed":
+                yield from self._failing(breaker)
+                continue
+            server, since = breaker.server, breaker.away_since or breaker.opened_at or breaker.updated_at
+            if breaker.updated_at < now - FORGOTTEN_AFTER:
+                continue
+            if breaker.tripped_at is not None:
+                by = breaker.tripped_by.replace(":", " ")
+                why = without_addresses(breaker.trip_reason)
+                text = (
+                    f"Nothing is sent by {server} since {by} stopped it at {self._time_of(breaker.tripped_at)} ({why})"
+                )
+                yield Trouble(kind="mail server tripped", text=self._with_waiting(text))
+                continue
+            kind, what = _of_failure(breaker)
+            yield Trouble(
+                kind=kind, text=self._with_waiting(f"The mail server {server} {what} since {self._time_of(since)}")
+            )
+
+    def _failing(self, breaker: Found) -> Iterator[Trouble]:
+        """A server that failed when it was last tried, and reminders that wait for the next try: while few are due, its
+        breaker stays closed."""
+        queue, worked, failed = self._reading.queue.value, breaker.last_success_at, breaker.last_failure_at
+        if queue is None or not queue.retrying or failed is None or failed < self._reading.at - FORGOTTEN_AFTER:
+            return
+        if breaker.failures and (worked is None or worked < failed):
+            kind, _ = _of_failure(breaker)
+            did = "did not answer" if kind == "mail server frozen" else "refused"
+            text = f"The mail server {breaker.server} {did} when it was last tried at {self._time_of(failed)}"
+            yield Trouble(kind=kind, text=self._with_waiting(text))
+
+    def _clock(self) -> Iterator[Trouble]:
+        clock = self._reading.clock.value
+        if clock is None or not self._reading.clock.in_time:
+            return
+        does = "lost workers are not noticed and nothing is tidied up"
+        if clock.swept_at is None:
+            yield Trouble(kind="clock", text=f"The clock has never run (start it with: snoozer clock); {does}.")
+        elif self._reading.at - clock.swept_at > self._limits.clock:
+            silent = age(self._reading.at - clock.swept_at)
+            text = f"The clock has been silent since {self._time_of(clock.swept_at)}, for {silent}; {does}."
+            yield Trouble(kind="clock", text=text)
+
+    def _slow_server(self) -> Iterator[Trouble]:
+        """A server that hangs or dawdles is seen in what workers hold, long before any of them gives up."""
+        attempts, workers = self._reading.attempts.value, self._reading.workers.value
+        if self._is_locked or attempts is None or workers is None or not self._reading.held.in_time:
+            return
+        breakers = [
+            one for one in self._reading.breakers.value or () if one.updated_at > self._reading.at - FORGOTTEN_AFTER
+        ]
+        if any(one.state != "closed" for one in breakers):
+            return
+        heard = self._reading.at - self._limits.dead_after / 2
+        answering = {one.id for one in workers if not one.is_lost and one.heartbeat_at > heard}
+        held = [one for one in (self._reading.held.value or {}).values() if one.worker in answering]
+        rows, slow = sum(one.rows for one in held), sum(one.slow for one in held)
+        server = f"The mail server {breakers[0].server}" if len(breakers) == 1 else "The mail server"
+        if slow and slow >= SLOW_SHARE * rows:
+            oldest = min(one.oldest for one in held)
+            waits = f"{_count(slow, 'reminder is', 'reminders are')} in delivery since {self._time_of(oldest)} or later"
+            if attempts.just_sent:
+                yield Trouble(kind="mail server slow", text=f"{server} is slow: {waits}; {_NOTHING_IS_LOST}.")
+            else:
+                text = f"{server} has not answered for {age(self._reading.at - oldest)}: {waits}"
+                yield Trouble(kind="mail server frozen", text=f"{text}; {_NOTHING_IS_LOST}.")
+        elif attempts.reply_seconds is not None and attempts.reply_seconds >= SLOW_REPLY_SECONDS:
+            text = f"{server} is slow: it takes {seconds(attempts.reply_seconds)} to accept a reminder"
+            yield Trouble(kind="mail server slow", text=self._with_waiting(text))
+
+    def _backlog(self) -> Iterator[Trouble]:
+        queue, minutes = self._reading.queue.value, self._reading.backlog.value
+        if queue is None or self._oldest_due() <= LATE:
+            return
+        verb = "is" if queue.due == 1 else "are"
+        latest, before = (minutes.latest, minutes.before) if minutes else (None, None)
+        many, due = _many(queue.due), latest if queue.due > MAX_COUNTED else queue.due
+        if due is not None and due > MAX_COUNTED:
+            many = f"{due:,}{' or more' if due >= MAX_DUE else ''}"
+        late = f"{many} {verb} due, the oldest for {age(self._oldest_due())}"
+        # The page stops counting long before the minutes do.
+        if due is not None and before is not None and due > before * GROWTH + GROWTH_ROWS:
+            text = f"The backlog grows: {late}; some minutes ago {before:,} were."
+            yield Trouble(kind="backlog", text=text)
+        else:
+            yield Trouble(kind="backlog", text=f"Reminders go out late: {late}.")
+
+    def _mailboxes(self) -> Iterator[Trouble]:
+        health = self._reading.mailboxes.value
+        if health is None or not (health.left_alone or health.late):
+            return
+        parts = []
+        if health.left_alone:
+            verb = "is" if health.unwatched == 1 else "are"
+            parts.append(f"{health.unwatched:,} of {health.connected:,} mailboxes {verb} watched by no process")
+        if health.late and health.oldest is not None:
+            since = self._time_of(health.oldest)
+            parts.append(f"{_count(health.overdue, 'message is', 'messages are')} not back in the inbox, since {since}")
+        text = "; ".join(parts)
+        start = " (start one with: snoozer mailbox)" if health.left_alone else ""
+        yield Trouble(kind="mailboxes", text=f"{text[0].upper()}{text[1:]}{start}.")
+
+    def _unread(self) -> Iterator[Trouble]:
+        if missing := self._reading.missing:
+            text = (
+                f"The database answers slowly: {_count(len(missing), 'figure was', 'figures were')} not read in time."
+            )
+            yield Trouble(kind="unread", text=text)
+
+    def _stopped_servers(self) -> Iterator[Trouble]:
+        for breaker in self._reading.breakers.value or ():
+            if breaker.tripped_at is not None and breaker.updated_at < self._reading.at - FORGOTTEN_AFTER:
+                by, hour = breaker.tripped_by.replace(":", " "), self._time_of(breaker.tripped_at)
+                text = f"{breaker.server} is not used since {by} stopped it at {hour}, and nothing waits for it."
+                yield Trouble(kind="mail server stopped", text=text, is_notice=True)
+
+    def _uncertain(self) -> Iterator[Trouble]:
+        queue, sends = self._reading.queue.value, self._reading.uncertain.value
+        if queue is not None and queue.uncertain:
+            since = f", the first since {self._time_of(sends[0].uncertain_at)}" if sends else ""
+            text = f"{_many(queue.uncertain, 'reminder')} may have been sent, and it is not known{since}."
+            yield Trouble(kind="uncertain", text=text, is_notice=True)
+        if queue is not None and queue.deferred:
+            verb = "is" if queue.deferred == 1 else "are"
+            text = f"{_many(queue.deferred)} {verb} due that only a newer release can send."
+            yield Trouble(kind="deferred", text=text, is_notice=True)
+
+    def _cases(self) -> Iterator[Trouble]:
+        queue, new = self._reading.queue.value, self._reading.new_cases.value
+        if queue is None or not queue.cases:
+            return
+        lately = f", {_many(new, None)} of them in the last hour" if new else ""
+        verb = "waits" if queue.cases == 1 else "wait"
+        kind = "cases new" if new else "cases"
+        yield Trouble(kind=kind, text=f"{_many(queue.cases, 'case')} {verb} for a decision{lately}.", is_notice=True)
+
+    def _with_waiting(self, text: str) -> str:
+        """The sentence, with what waits, and that it is kept."""
+        queue = self._reading.queue
+        if queue.value is None or not queue.in_time:
+            return f"{text}; {_NOTHING_IS_LOST}."
+        waiting = queue.value.unsent
+        waits = f"{_many(waiting)} {'waits' if waiting == 1 else 'wait'}" if waiting else "nothing waits"
+        return f"{text}; {waits}; {_NOTHING_IS_LOST}."
+
+    def _oldest_due(self) -> timedelta:
+        queue = self._reading.queue.value
+        return queue.at - queue.oldest_due if queue and queue.oldest_due else timedelta(0)
+
+    def _held_by(self, ids: list[str]) -> int:
+        held = self._reading.held.value or {}
+        return sum(held[id].rows for id in ids if id in held)
+
+
+def _of_failure(breaker: Found) -> tuple[str, str]:
+    """The kind of a mail server's trouble, and what it does."""
+    why = (breaker.last_failure or "").lower()
+    if breaker.refuses_everybody:
+        return "mail server refusing", "refuses every reminder"
+    if any(word in why for word in _SILENT):
+        return "mail server frozen", "does not answer"
+    return "mail server refusing", "is refusing"
+
+
+def _limited(workers: int) -> str:
+    """A number of workers, of whom so many are read at the most."""
+    return str(workers) if workers <= MAX_WORKERS else f"more than {MAX_WORKERS}"
+
+
+def _not_replaced(workers: list[Worker]) -> list[Worker]:
+    """Workers that were lost lately and in whose place none was started since."""
+    lost = sorted((one for one in workers if one.is_lost), key=lambda one: one.heartbeat_at)
+    started = sorted(one.started_at for one in workers if not one.is_lost)
+    for one in list(lost):
+        later = next((at for at in started if at > one.heartbeat_at), None)
+        if later is not None:
+            started.remove(later)
+            lost.remove(one)
+    return lost
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _many(number: int, one: str | None = "reminder") -> str:
+    """A count that stops at MAX_COUNTED."""
+    if number > MAX_COUNTED:
+        return f"{MAX_COUNTED:,} or more{f' {one}s' if one else ''}"
+    return _count(number, one) if one else f"{number:,}"

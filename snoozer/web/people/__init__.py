@@ -1,0 +1,1 @@
+"""Pages of an account: signing in, settings, devices, tokens, personal data."""

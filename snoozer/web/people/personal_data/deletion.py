@@ -1,0 +1,89 @@
+"""Deleting the account: what goes and what stays, asked for by who signed in just now, and taken back within a day."""
+
+from datetime import timedelta
+
+from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
+from flask.typing import ResponseReturnValue
+
+from snoozer.db.models import Account
+from snoozer.db.queries import deletions as queries
+from snoozer.people import accounts
+from snoozer.people.personal_data import deletion
+from snoozer.telemetry import security_log
+from snoozer.translations import current_language
+from snoozer.translations import gettext as _
+from snoozer.web import auth, context
+from snoozer.web.auth import login_required, time_formatter
+from snoozer.web.context import flash
+from snoozer.web.people.personal_data.notice import send_notice
+
+blueprint = Blueprint("deletion", __name__, url_prefix="/settings/data/delete")
+
+# A browser that was left open by its owner does not delete the account.
+FRESH = timedelta(minutes=15)
+
+
+@blueprint.get("")
+@login_required
+def show(account: Account) -> ResponseReturnValue:
+    """What would go and what would stay, and what was asked for."""
+    with context.transaction() as connection:
+        ahead = queries.preview(connection, account_id=account.id, user_email=account.email)
+    return render_template("personal_data/delete.html", ahead=ahead, is_fresh=_signed_in_just_now(account))
+
+
+@blueprint.post("")
+@login_required
+def ask(account: Account) -> ResponseReturnValue:
+    """Asks for the deletion, in a day."""
+    pending = request.form.get("pending", "deliver")
+    if pending not in {"deliver", "cancel"}:
+        abort(400)
+    if not _signed_in_just_now(account):
+        flash(_("Sign in again first. Nothing was changed."))
+        return redirect(url_for(".show"), code=303)
+    try:
+        with context.transaction() as connection:
+            due_at = deletion.request(connection, account_id=account.id, deliver=pending == "deliver")
+    except accounts.LastAdmin:
+        flash(
+            _("You are the last admin of this Snoozer. Give another account the role admin first. Nothing was deleted.")
+        )
+        return redirect(url_for(".show"), code=303)
+    if due_at is not None:
+        security_log.record("account_deletion_asked", account=account.id)
+        due = time_formatter().inline(due_at)
+        send_notice(to=account.email, due=due, language=current_language(), settings=context.settings())
+    return redirect(url_for(".show"), code=303)
+
+
+@blueprint.post("/keep")
+@login_required
+def keep(account: Account) -> ResponseReturnValue:
+    """Takes it back."""
+    with context.transaction() as connection:
+        kept = deletion.withdraw(connection, account_id=account.id)
+    if kept:
+        security_log.record("account_deletion_withdrawn", account=account.id)
+    flash(_("Your account stays. Nothing was deleted."))
+    return redirect(url_for("personal_data.show"), code=303)
+
+
+@blueprint.post("/again")
+@login_required
+def sign_out_first(account: Account) -> ResponseReturnValue:
+    """Ends this session, and leads back here once its owner has signed in again."""
+    with context.transaction() as connection:
+        accounts.sign_out(connection, session=auth.get_cookie("session") or "")
+    security_log.record("signed_out", account=account.id)
+    session.clear()
+    response = make_response(redirect(url_for("sign_in.request_page", next=url_for(".show")), code=303))
+    auth.delete_cookie(response, "session")
+    return response
+
+
+def _signed_in_just_now(account: Account) -> bool:
+    with context.transaction() as connection:
+        token = auth.get_cookie("session") or ""
+        browsers = accounts.list_sessions(connection, account_id=account.id, session=token)
+    return any(one.is_current and time_formatter().now - one.created_at < FRESH for one in browsers)

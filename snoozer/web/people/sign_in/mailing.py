@@ -1,0 +1,58 @@
+"""The mail with a sign-in link and its code, sent in the background."""
+
+import logging
+import secrets
+from datetime import UTC, datetime
+from threading import BoundedSemaphore, Timer
+
+from snoozer.mail import compose, headers
+from snoozer.mail.smtp import client as smtp_client
+from snoozer.mail.smtp.url import SmtpServer
+from snoozer.people.accounts import LINK_LIFETIME, Invitation
+from snoozer.settings import Settings
+from snoozer.translations import current_language
+
+log = logging.getLogger("snoozer.web")
+
+# A mail that is sent while its response is still on the way slows that response measurably.
+MAIL_DELAY_SECONDS = 0.3
+# More than this at once means that the mail server hangs; the person can request another link.
+MAX_MAILS_IN_FLIGHT = 16
+_mails_in_flight = BoundedSemaphore(MAX_MAILS_IN_FLIGHT)
+
+
+def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
+    """Mails the link and the code in the background, at most once. Returns at once, so that the response does not
+    show how long it takes."""
+    if not _mails_in_flight.acquire(blocking=False):
+        log.error("A sign-in mail was not sent: the mail server still holds the ones before it")
+        return
+    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings, current_language()))
+    timer.name, timer.daemon = "sign-in-mail", True
+    timer.start()
+
+
+def _send(invitation: Invitation, settings: Settings, language: str) -> None:
+    try:
+        server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
+        mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
+        words = {
+            "link": f"{settings.base_url}/sign-in/{invitation.token}",
+            "code": invitation.code,
+            "minutes": str(int(LINK_LIFETIME.total_seconds() // 60)),
+        }
+        message = compose.compose_notice(
+            "sign_in",
+            words,
+            to=invitation.email,
+            mail_from=settings.mail_from,
+            instance=domain,
+            now=datetime.now(UTC),
+            message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
+            language=language,
+        )
+        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
+    except Exception as error:
+        log.error("A sign-in mail could not be sent: %s", type(error).__name__)
+    finally:
+        _mails_in_flight.release()
