@@ -1163,7 +1163,7 @@ def upgrade() -> None:
     after = counted(COUNTED_AFTER)
     for what, rows in before.items():
         if rows or after[what]:
-            print(f"0073 messages: {what}: {rows} before, {after[what]} after")  # noqa: T201
+            print(f"0074 messages: {what}: {rows} before, {after[what]} after")  # noqa: T201
     if after != before:
         raise RuntimeError(f"The counts of messages differ, so nothing was changed: {before} before, {after} after")
 

@@ -96,7 +96,7 @@ def test_each_message_is_moved_with_its_return_and_its_bytes(
     kept = found(before, ROWS.format("original", "kept_messages"))
     connected = found(before, ROWS.format("wanted", "mailbox_messages"))
     schema.upgrade(before)
-    assert "0073 messages: connected, to return: 4 before, 4 after" in capsys.readouterr().out
+    assert "0074 messages: connected, to return: 4 before, 4 after" in capsys.readouterr().out
     assert found(before, ROWS.format("original", "messages JOIN message_originals USING (id)")) == kept
     assert found(before, ROWS.format("wanted", "messages WHERE NOT is_kept")) == connected
     schema.downgrade(before, revision="0071")
