@@ -2,8 +2,7 @@
 
 from sqlalchemy import Connection
 
-from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By, Cancel, Result, Snooze, Wanted
 from snoozer.snoozes.input import Message

@@ -21,8 +21,8 @@ from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.queue import events, ledger, queue
-from snoozer.queue.queue import MAX_PRIORITY, Buckets, Claims, Lane, Position, PriorityLevel
+from snoozer.queue import events, ledger, promise, queue
+from snoozer.queue.queue import Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.queue.reminder import Claim, Send
 from snoozer.runtime.failpoint import FailpointHook
 
@@ -190,7 +190,7 @@ class FairScheduler:
         self._clock = clock
         self._cursors: dict[Lane, LaneCursors] = {}
         self._cycle = 0
-        self._rotation = MAX_PRIORITY + 1
+        self._rotation = promise.MAX_PRIORITY + 1
         self.buckets: Buckets = None
         # How many rows the last cycle set behind others of their keys; more may be found at once.
         self.set_behind = 0

@@ -29,7 +29,7 @@ from snoozer.lab.judge import Judge, Promise
 from snoozer.lab.slots import Kind, Slot
 from snoozer.queue import changes
 from snoozer.queue.changes import NewSnooze
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.resources import PYTHON_MODULE
 from snoozer.settings import Settings
 

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple, Self
 from sqlalchemy import Connection
 
 from snoozer.db.statements import execute, rows_as
-from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 
 # The binds of queue/release_claims.
 CLAIM_RELEASED = {

@@ -1,23 +1,53 @@
 """The queue: one function per file in `sql/queue`, every write to `email_snoozes`; those of `sql/peek` only read."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
 
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.queue.options import DEFAULT_OPTIONS as DEFAULT_OPTIONS
-from snoozer.queue.options import MAX_PRIORITY as MAX_PRIORITY
-from snoozer.queue.options import MIN_PRIORITY as MIN_PRIORITY
-from snoozer.queue.options import EnqueueOptions as EnqueueOptions
+from snoozer.queue.promise import MAX_PRIORITY, ZoneShift
 from snoozer.queue.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Deferral, Failure, Recovered
-from snoozer.queue.reminder_time import ReminderTime as ReminderTime
-from snoozer.queue.reminder_time import ZoneShift as ZoneShift
-from snoozer.queue.rows import ImportedSnooze as ImportedSnooze
-from snoozer.queue.rows import Lane as Lane
-from snoozer.queue.rows import PriorityLevel as PriorityLevel
-from snoozer.queue.rows import RestoredCase as RestoredCase
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoredCase:
+    """A snooze that may have been sent already after a restore, and its reminder's Message-ID, as in the mail server's
+    log. It was retired, unless it `repeats`."""
+
+    id: int
+    promise: datetime
+    repeats: bool
+    reminder_message_id: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportedSnooze:
+    """A snooze that an import brought, and whether its message is kept here."""
+
+    id: int
+    message_id: str
+    is_kept: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lane:
+    """Rows of one priority, with a serialization key or without, that lost so many workers (2 stands for more)."""
+
+    priority: int = 0
+    keyed: bool = False
+    crashes: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class PriorityLevel:
+    """A priority of which something is due at `now`, by the database's clock, and in which lanes; poison rows apart."""
+
+    priority: int
+    lanes: list[Lane]
+    now: datetime
 
 
 class Claims(list[Claim]):

@@ -21,8 +21,7 @@ from snoozer.db.queries import snoozes
 from snoozer.queue import changes as db
 from snoozer.queue import events
 from snoozer.queue.changes import Chosen
-from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes import recurrence
 from snoozer.snoozes.decision import Act as Act
 from snoozer.snoozes.decision import By as By

@@ -1,7 +1,7 @@
-"""USE CASE of the shape of a person's day: choosing it, what that would move, and what a rest defers.
+"""The shape of a person's day: choose it, show what that would move, and what a rest defers.
 
-The rule (`timephrase/day_shape.py`) says when a person rests. The database keeps the rest that lasts or comes next, so that
-the statements that send and return know it; what finds it stale computes it anew. (docs/decisions/0017)
+The rule is in `timephrase/day_shape.py`. The database keeps the present or next rest, so the statements that send and
+return know it; a reader that finds it stale computes it again. (docs/decisions/0017)
 """
 
 from collections.abc import Sequence

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from snoozer import timephrase
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.queue.changes import Chosen, Terms
-from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes.input import Message, SnoozeError, ended_recurrence
 
 

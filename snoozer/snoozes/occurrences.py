@@ -18,7 +18,7 @@ from snoozer.db.models import EMAIL, Account, Event, MailboxMessage, Send, Snooz
 from snoozer.db.queries import Found, columns
 from snoozer.mail.links import Link
 from snoozer.queue import events, ledger
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Acknowledge, By, Cancel, Wanted
 from snoozer.snoozes.input import Message

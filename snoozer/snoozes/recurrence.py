@@ -7,7 +7,7 @@ from dataclasses import replace
 from datetime import date, datetime
 from typing import Any, NamedTuple, Protocol
 
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase import Recurrence, next_reminder_after
 from snoozer.timephrase import series as rules

@@ -12,7 +12,7 @@ from sqlalchemy import Connection
 
 from snoozer.db.queries import Found, snoozes
 from snoozer.queue import events, queue
-from snoozer.queue.queue import ZoneShift
+from snoozer.queue.promise import ZoneShift
 from snoozer.timephrase import Recurrence
 from snoozer.timephrase.recurrence import shift_zone
 

@@ -6,7 +6,7 @@ from uuid import UUID, uuid4
 
 from sqlalchemy import Connection, Engine
 
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import acts, bulk
 from snoozer.snoozes.acts import By, Cancel, Snooze, Wake
 from snoozer.snoozes.bulk import Done, Summary, Undone

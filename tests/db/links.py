@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.delivery.settling import finish
 from snoozer.mail.links import Link
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Claim, Send
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.occurrences import Occurrence

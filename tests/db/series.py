@@ -7,7 +7,7 @@ from sqlalchemy import Engine, insert, text
 
 from snoozer.db import health_checks
 from snoozer.db.models import MailboxMessage
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Act, By, Result
 from snoozer.timephrase import Recurrence

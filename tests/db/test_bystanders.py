@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, text
 from snoozer.db import mailbox_store
 from snoozer.queue import ledger, queue
 from snoozer.queue.ledger import UncertainPolicy
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Claim, Send
 from snoozer.snoozes.acts import Pause, Skip, Wake
 from tests import acting

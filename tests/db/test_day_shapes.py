@@ -15,7 +15,7 @@ from snoozer.delivery.chores import chores
 from snoozer.delivery.chores.returns import return_due
 from snoozer.delivery.settling import Ending, finish, settle
 from snoozer.queue import queue
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Deferral, DeliveryOutcome
 from snoozer.snoozes import day_shapes
 from snoozer.timephrase.day_shape import DayShape

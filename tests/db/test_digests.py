@@ -13,7 +13,7 @@ from snoozer.delivery.settling import Ending, settle
 from snoozer.mail.links import Link
 from snoozer.queue import digests
 from snoozer.queue.ledger import Refusal
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import DeliveryOutcome, Failure
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.acts import Pause

@@ -18,7 +18,8 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import health_checks
 from snoozer.queue import ledger, queue
-from snoozer.queue.queue import Claims, Lane, ReminderTime
+from snoozer.queue.promise import ReminderTime
+from snoozer.queue.queue import Claims, Lane
 from tests import acting
 from tests.db import stepping
 from tests.db.stepping import AT_ONCE, NO_HOLD, SNOOZES, Actor, Job

@@ -11,7 +11,8 @@ from snoozer.db.engine import autocommit
 from snoozer.delivery.claiming import FairScheduler
 from snoozer.delivery.key_sweep import KEYS_PER_SWEEP, SWEEP_SECONDS, KeySweep
 from snoozer.queue import queue
-from snoozer.queue.queue import Lane, ReminderTime
+from snoozer.queue.promise import EnqueueOptions, ReminderTime
+from snoozer.queue.queue import Lane
 from snoozer.queue.reminder import Claim
 from tests.acting import cancel, reschedule, snooze, undo
 from tests.db.reading import reading
@@ -137,7 +138,7 @@ def test_producers_of_one_key_do_not_wait_for_each_other(engine: Engine) -> None
             connection,
             message_id=name,
             reminder_time=ReminderTime(remind_at=now() - HOUR),
-            options=queue.EnqueueOptions(serialization_key="hog"),
+            options=EnqueueOptions(serialization_key="hog"),
         )
 
     with engine.begin() as one, engine.begin() as another:

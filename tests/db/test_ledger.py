@@ -11,7 +11,7 @@ from snoozer.db import accounts
 from snoozer.mail.compose import ReminderWriter
 from snoozer.queue import ledger, queue
 from snoozer.queue.ledger import UncertainPolicy
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from tests.acting import cancel, reschedule
 from tests.db.transitions import (
     HOLD,

@@ -16,6 +16,7 @@ from snoozer.operators import chunks, pauses
 from snoozer.operators.chunks import cancel
 from snoozer.operators.pauses import Scope
 from snoozer.queue import queue
+from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Claim, DeliveryOutcome
 from snoozer.snoozes.acts import Pause, Resume
 from tests import acting
@@ -233,7 +234,7 @@ def test_its_person_cannot_overcome_it_but_pauses_it_too(engine: Engine) -> None
 def test_its_person_edits_it_and_it_is_set_aside_again(engine: Engine) -> None:
     id = aside(engine)
     with engine.begin() as connection:
-        time = queue.ReminderTime(remind_at=now() - timedelta(minutes=5))
+        time = ReminderTime(remind_at=now() - timedelta(minutes=5))
         assert acting.reschedule(connection, id, time)
     assert (the_row(engine, id).inactive, the_row(engine, id).paused_by) == (False, None)
     assert deliver(engine) == []

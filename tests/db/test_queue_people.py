@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.queue import events
-from snoozer.queue.queue import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
+from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes.acts import Annotate
 from tests import acting
 from tests.db.operations import operate

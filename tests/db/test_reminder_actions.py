@@ -5,7 +5,7 @@ from sqlalchemy import Engine
 
 from snoozer.mail.links import Link
 from snoozer.queue import queue
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import occurrences
 from tests import acting
 from tests.db.links import MESSAGE, act, folder, found

@@ -15,7 +15,7 @@ from snoozer.db import mailbox_store
 from snoozer.mail.message_parser import parse_reply
 from snoozer.mailboxes import inbox
 from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import replies
 from snoozer.timephrase import Recurrence, parse
 from tests.acting import reschedule, snooze, undo

@@ -14,7 +14,7 @@ from snoozer.delivery.chores.chores import Retention, archive
 from snoozer.delivery.chores.returns import return_due
 from snoozer.delivery.settling import finish
 from snoozer.queue import queue
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes.acts import Act, Annotate, Move
 from tests import acting
 from tests.db.links import DAILY

@@ -15,7 +15,7 @@ from snoozer.db.queries import api_snoozes, snoozes
 from snoozer.delivery.chores import chores
 from snoozer.delivery.claiming import FairScheduler
 from snoozer.queue import queue
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Claim, Deferral
 from snoozer.snoozes.acts import Pause
 from tests import acting

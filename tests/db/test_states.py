@@ -19,7 +19,7 @@ from snoozer.operators.row_acts import ACTS as OPERATORS
 from snoozer.queue import archive, events, queue
 from snoozer.queue import changes as db
 from snoozer.queue.changes import NewSnooze
-from snoozer.queue.queue import EnqueueOptions, ReminderTime, ZoneShift
+from snoozer.queue.promise import EnqueueOptions, ReminderTime, ZoneShift
 from snoozer.queue.reminder import Claim, Deferral
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import (

@@ -10,7 +10,7 @@ from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Sighting
 from snoozer.mail.links import Link
 from snoozer.people import accounts
-from snoozer.queue.queue import EnqueueOptions, ReminderTime
+from snoozer.queue.promise import EnqueueOptions, ReminderTime
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.acts import Annotate, Pause
 from tests.acting import cancel, done, snooze, undo

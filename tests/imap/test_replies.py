@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from tests.acting import reschedule
 from tests.factories import an_original, now
 from tests.imap.conftest import BOTH

@@ -200,7 +200,7 @@ def test_references_keep_the_root_and_the_newest() -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", ["a@b\r\nc", "a@b>", "<a@b>", "a b@c", "@b", "a@", "a@@b", "a@b,c@d", '"a"@b', "x" * 255 + "@b"]
+    "raw", ["a@b\r\nc", "a@b>", "<a@b>", "a b@c", "@b", "a@", "ab", "a@b,c@d", '"a"@b', "x" * 255 + "@b"]
 )
 def test_what_is_no_address_is_none(raw: str) -> None:
     assert address(raw) is None

@@ -11,7 +11,7 @@ from snoozer.db.statements import database_time
 from snoozer.mail.compose import compose_unreadable_folder
 from snoozer.mailboxes.imap.folder_names import Folder
 from snoozer.mailboxes.sync.session import Session
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozes.input import Message, SnoozeError

@@ -17,7 +17,7 @@ from snoozer.db.statements import database_time
 from snoozer.operators.cutover.jobs import Job, JobReader, JobRefused
 from snoozer.operators.cutover.record import Source, SourceError
 from snoozer.queue import changes as db
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By, Cancel, Snooze
 from snoozer.timephrase.zones import wall_time

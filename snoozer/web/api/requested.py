@@ -11,7 +11,7 @@ from snoozer.db.models import Account
 from snoozer.db.models.roles import at_least
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.statements import database_time
-from snoozer.queue.queue import EnqueueOptions, ReminderTime
+from snoozer.queue.promise import EnqueueOptions, ReminderTime
 from snoozer.snoozes import input
 from snoozer.snoozes.acts import Wanted
 from snoozer.snoozes.input import SnoozeError

@@ -17,7 +17,7 @@ from snoozer.db.queries import Found
 from snoozer.db.queries import snoozes as queries
 from snoozer.db.queries.accounts import MAX_PHRASES, SavedTimes
 from snoozer.people import quotas
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import ReplyPolicy, ReplyScope
 from snoozer.snoozes import acts, input, recurrence
 from snoozer.snoozes.acts import By, Wanted

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from snoozer.queue.queue import ReminderTime
+from snoozer.queue.promise import ReminderTime
 from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.locales import Locale

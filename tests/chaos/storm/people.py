@@ -17,8 +17,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db.engine import make_engine, parse_url
-from snoozer.queue.options import DEFAULT_OPTIONS, EnqueueOptions
-from snoozer.queue.reminder_time import ReminderTime
+from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.input import Message
 from tests.chaos.storm.history import History

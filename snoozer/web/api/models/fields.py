@@ -11,7 +11,7 @@ from pydantic_core import PydanticCustomError
 
 from snoozer.db.queries import Cursor, InvalidCursor
 from snoozer.mail import headers
-from snoozer.queue.queue import MAX_PRIORITY, MIN_PRIORITY
+from snoozer.queue.promise import MAX_PRIORITY, MIN_PRIORITY
 from snoozer.queue.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
 from snoozer.snoozes.input import MAX_MESSAGE_ID_OCTETS
 from snoozer.timephrase import locales, zones
