@@ -15,7 +15,7 @@ dev: ## the same, with pages that follow each change of code, templates and styl
 	@exec .venv/bin/snoozer up --with-parent --reload $(ARGS)
 
 lab: setup ## real workers, database and mail server on a page, to be broken; its own, in a temporary folder
-	@exec .venv/bin/snoozer lab --with-parent $(ARGS)
+	@exec .venv/bin/python -m lab --with-parent $(ARGS)
 
 fast: ## the tests of rules and mail: half of all in less than a minute
 	@bin/setup dev

@@ -11,7 +11,6 @@ from snoozer.settings import SettingsError
 
 COMMANDS = {
     "up": "snoozer.dev.up",
-    "lab": "snoozer.lab.main",
     "migrate": "snoozer.cli.migrate",
     "worker": "snoozer.cli.worker",
     "clock": "snoozer.cli.clock",

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Row, TextClause, func, select, text
 
@@ -14,11 +14,16 @@ T = TypeVar("T")
 NAME_OPTION = "snoozer_statement"
 
 
+class Execute(Protocol):
+    """Execute one statement, by its name, in the caller's transaction."""
+
+    def __call__(self, connection: Connection, name: str, **values: Any) -> CursorResult[Any]: ...
+
+
 @cache
 def statement(name: str) -> TextClause:
     """The text of one file under `sql/`, without its ending; binds are written `:word`."""
-    clause = text(files("snoozer.db").joinpath("sql", f"{name}.sql").read_text(encoding="utf-8"))
-    return clause.execution_options(**{NAME_OPTION: name})
+    return _read("snoozer.db", name)
 
 
 def names(folder: str) -> list[str]:
@@ -30,6 +35,21 @@ def names(folder: str) -> list[str]:
 def execute(connection: Connection, name: str, **values: Any) -> CursorResult[Any]:
     """Execute one statement in the caller's transaction."""
     return connection.execute(statement(name), values)
+
+
+def statements_of(package: str) -> Execute:
+    """Return the same function for the folder `sql` of another package."""
+    read = cache(partial(_read, package))
+
+    def execute(connection: Connection, name: str, **values: Any) -> CursorResult[Any]:
+        return connection.execute(read(name), values)
+
+    return execute
+
+
+def _read(package: str, name: str) -> TextClause:
+    clause = text(files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8"))
+    return clause.execution_options(**{NAME_OPTION: name})
 
 
 def rows_as(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:

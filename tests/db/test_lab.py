@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.lab import naive
-from snoozer.lab import queue_rows as lab_rows
-from snoozer.lab.judge import Judge, Promise
+from lab import naive
+from lab import queue_rows as lab_rows
+from lab.judge import Judge, Promise
 from tests.db.transitions import claim
 from tests.factories import a_kept_message, a_snooze, now
 

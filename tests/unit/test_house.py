@@ -31,14 +31,12 @@ STATEMENT_FOLDERS = {
     "mailbox_leases": ["mailbox_leases"],
     "mailbox_store": ["messages"],
     "mailboxes": ["mailboxes"],
-    "naive": ["naive"],
     "operations": ["operations"],
     "pauses": ["pauses"],
     "push": ["push"],
     "queue": ["queue", "peek"],
     "quotas": ["quotas"],
     "replies": ["replies"],
-    "queue_rows": ["lab"],
     "timeline": ["timeline"],
     "webhooks": ["webhooks"],
     "workers": ["workers"],
@@ -130,7 +128,7 @@ def test_every_statement_begins_with_what_it_promises(path: Path) -> None:
 
 
 def statement_module(name: str) -> Path:
-    [found] = [path for room in ("db", "queue", "lab") if (path := PACKAGE / room / f"{name}.py").exists()]
+    [found] = [path for room in ("db", "queue") if (path := PACKAGE / room / f"{name}.py").exists()]
     return found
 
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from snoozer.lab.faults import BY_NAME, FAULTS, Fault
-from snoozer.lab.scenes import SCENES, Scene
+from lab.faults import BY_NAME, FAULTS, Fault
+from lab.scenes import SCENES, Scene
 from snoozer.web import BLUEPRINTS
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -60,7 +60,6 @@ CONCEPTS = {
                 *("db/models/state.py", "db/models/snooze.py", "db/sql/minutes/record.sql"),
                 *("db/sql/queue/claim.sql", "db/sql/queue/advance_keys.sql", "db/sql/queue/retire.sql"),
                 *("db/sql/peek/next_due.sql", "db/sql/peek/poison_rows.sql", "db/sql/peek/unfinished.sql"),
-                *("db/sql/naive/claim.sql", "db/sql/naive/recover.sql", "db/sql/naive/retry.sql"),
             }
         ),
     ),

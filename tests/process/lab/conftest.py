@@ -90,11 +90,11 @@ def clean_environment(**settings: str) -> dict[str, str]:
 
 @contextmanager
 def a_lab(tmp_path: Path) -> Iterator[RunningLab]:
-    """`snoozer lab`, until the test is over."""
+    """`make lab`, until the test is over."""
     # A default home of `snoozer up` would be the checkout's.
     env = clean_environment(SNOOZER_HOME=str(tmp_path / "home"))
     process = subprocess.Popen(
-        [sys.executable, "-m", "snoozer", "lab", "--no-open"],
+        [sys.executable, "-m", "lab", "--no-open"],
         cwd=ROOT,
         env=env,
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""`snoozer lab` starts all of its own, beside others, and leaves nothing behind."""
+"""`make lab` starts all of its own, beside others, and leaves nothing behind."""
 
 import signal
 import subprocess
@@ -53,7 +53,7 @@ def test_a_lab_that_is_killed_takes_its_processes_along(lab: RunningLab, tmp_pat
 def test_it_refuses_a_database_that_is_not_its_own() -> None:
     env = clean_environment(DATABASE_URL="postgresql://snoozer@127.0.0.1:1/precious")
     refused = subprocess.run(
-        [sys.executable, "-m", "snoozer", "lab"],
+        [sys.executable, "-m", "lab"],
         cwd=ROOT,
         env=env,
         capture_output=True,

@@ -1,4 +1,4 @@
-"""A worker of the lab, `python -m snoozer.lab.worker`: the worker of `snoozer worker`, whose failpoint the page sets.
+"""A worker of the lab, `python -m lab.worker`: the worker of `snoozer worker`, whose failpoint the page sets.
 
 Nothing else differs. It reads its settings from the environment, claims small batches, and stops when the lab is gone.
 """
@@ -7,9 +7,9 @@ import os
 import signal
 import sys
 
+from lab.orders import Fuse, obey
 from snoozer import settings
 from snoozer.cli.worker import run_worker
-from snoozer.lab.orders import Fuse, obey
 
 BATCH_SIZE, CONCURRENCY = 10, 6
 

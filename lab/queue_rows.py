@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
-from snoozer.db.statements import execute, row_as, rows_as
+from snoozer.db.statements import row_as, rows_as, statements_of
+
+execute = statements_of("lab")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,45 +83,45 @@ def keep_messages(
     """Keep messages, each its Message-ID, subject and bytes, out of the inbox."""
     ids, subjects, originals = map(list, zip(*messages, strict=True))
     values = {"user_email": user_email, "sender_name": sender_name, "sender_email": sender_email}
-    execute(connection, "lab/keep_messages", message_ids=ids, subjects=subjects, originals=originals, **values)
+    execute(connection, "keep_messages", message_ids=ids, subjects=subjects, originals=originals, **values)
 
 
 def list_rows(connection: Connection, *, most: int) -> list[PlacedRow]:
     """The first `most` rows of each stage."""
-    return rows_as(execute(connection, "lab/list_rows", most=most, known_schema=SUPPORTED_SCHEMA), PlacedRow)
+    return rows_as(execute(connection, "list_rows", most=most, known_schema=SUPPORTED_SCHEMA), PlacedRow)
 
 
 def list_workers(connection: Connection) -> list[WorkerRow]:
     """Workers that live or died lately."""
-    return rows_as(execute(connection, "lab/list_workers"), WorkerRow)
+    return rows_as(execute(connection, "list_workers"), WorkerRow)
 
 
 def list_outcomes(connection: Connection, *, message_ids: Sequence[str]) -> dict[str, str]:
     """How those of these messages ended that are not alive: sent, cancelled, retired or gone."""
-    found = execute(connection, "lab/list_outcomes", message_ids=list(message_ids))
+    found = execute(connection, "list_outcomes", message_ids=list(message_ids))
     return {row.message_id: row.outcome for row in found}
 
 
 def list_copies(connection: Connection, *, message_ids: Sequence[str]) -> list[Copies]:
     """What the ledger knows of these messages."""
-    return rows_as(execute(connection, "lab/list_copies", message_ids=list(message_ids)), Copies)
+    return rows_as(execute(connection, "list_copies", message_ids=list(message_ids)), Copies)
 
 
 def read_breaker(connection: Connection) -> BreakerState | None:
     """The breaker of the mail server; None before the first claim."""
-    return row_as(execute(connection, "lab/read_breaker").first(), BreakerState)
+    return row_as(execute(connection, "read_breaker").first(), BreakerState)
 
 
 def count_events(connection: Connection) -> dict[str, int]:
     """How often each kind of event was recorded."""
-    return {row.kind: row.how_many for row in execute(connection, "lab/count_events")}
+    return {row.kind: row.how_many for row in execute(connection, "count_events")}
 
 
 def lock_row(connection: Connection) -> str | None:
     """Lock the first live row until the transaction ends; returns its message, None where there is none."""
-    return execute(connection, "lab/lock_row").scalar_one_or_none()
+    return execute(connection, "lock_row").scalar_one_or_none()
 
 
 def find_row(connection: Connection, *, message_id: str) -> FoundRow | None:
     """One message's row; None where it has none."""
-    return row_as(execute(connection, "lab/find_row", message_id=message_id).first(), FoundRow)
+    return row_as(execute(connection, "find_row", message_id=message_id).first(), FoundRow)

@@ -8,8 +8,8 @@ from typing import Literal
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.lab.instance import Lab
-from snoozer.lab.scenes import SCENES, Ended, Scene
+from lab.instance import Lab
+from lab.scenes import SCENES, Ended, Scene
 
 State = Literal["idle", "running", "done", "failed"]
 

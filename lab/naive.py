@@ -6,7 +6,9 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import execute, rows_as
+from snoozer.db.statements import rows_as, statements_of
+
+execute = statements_of("lab")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from snoozer.lab.child import Child, Register
+from lab.child import Child, Register
 from snoozer.runtime.signals import describe_exit
 
 RESTART_SECONDS = 0.5

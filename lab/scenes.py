@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from snoozer.lab import naive
-from snoozer.lab import queue_rows as lab_rows
-from snoozer.lab.faults import busiest
-from snoozer.lab.instance import Lab
-from snoozer.lab.orders import POISON
-from snoozer.lab.queue_rows import FoundRow
-from snoozer.lab.slots import Slot
+from lab import naive
+from lab import queue_rows as lab_rows
+from lab.faults import busiest
+from lab.instance import Lab
+from lab.orders import POISON
+from lab.queue_rows import FoundRow
+from lab.slots import Slot
 
 # A loaded machine takes its time; nothing is judged by it.
 LONG = 120.0

@@ -16,17 +16,17 @@ from typing import Any
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from lab import naive, subjects
+from lab import queue_rows as lab_rows
+from lab.child import Child, Register
+from lab.judge import Judge, Promise
+from lab.slots import Kind, Slot
 from snoozer.db.engine import make_engine, parse_url
 from snoozer.db.statements import database_time
 from snoozer.dev import ports
 from snoozer.dev.console import Output
 from snoozer.dev.postgres import Postgres, PostgresRefused
 from snoozer.dev.processes import DATABASE
-from snoozer.lab import naive, subjects
-from snoozer.lab import queue_rows as lab_rows
-from snoozer.lab.child import Child, Register
-from snoozer.lab.judge import Judge, Promise
-from snoozer.lab.slots import Kind, Slot
 from snoozer.queue import changes
 from snoozer.queue.changes import NewSnooze
 from snoozer.queue.promise import ReminderTime
@@ -104,7 +104,7 @@ class Lab:
         own_url = self.database.start()
         self._mail_port, self._far_port, self._database_port = _free_ports(3)
         self._network = self._child(
-            "snoozer.lab.network", f"{self._database_port}:{self.database.port}", f"{self._far_port}:{self._mail_port}"
+            "lab.network", f"{self._database_port}:{self.database.port}", f"{self._far_port}:{self._mail_port}"
         )
         own = {
             "SECRET_KEY": secrets.token_urlsafe(48),
@@ -126,7 +126,7 @@ class Lab:
         for _ in range(WORKERS):
             self.add_worker()
         for number in range(1, NAIVE_WORKERS + 1):
-            self._add_slot(f"Naive {number}", "naive", "snoozer.lab.naive_loop", f"naive-{number}")
+            self._add_slot(f"Naive {number}", "naive", "lab.naive_loop", f"naive-{number}")
         for slot in self.slots:
             slot.start()
         self.tell("The lab is open: its workers, database and mail server run")
@@ -222,7 +222,7 @@ class Lab:
         """Start the mail server at its port, as it was ordered last."""
         if self._mail_server is not None and self._mail_server.is_running():
             return
-        child = self._child("snoozer.lab.mail_server", str(self.facts), str(self._mail_port))
+        child = self._child("lab.mail_server", str(self.facts), str(self._mail_port))
         if not child.wait_until_ready(READY_SECONDS):
             raise LabFailed("the lab's mail server does not start")
         self._mail_server, self.mail_server_is_up = child, True
@@ -278,7 +278,7 @@ class Lab:
 
     def add_worker(self) -> Slot:
         """A place for one more worker, which is not started yet."""
-        return self._add_slot(f"Worker {len(self.of_kind('snoozer')) + 1}", "snoozer", "snoozer.lab.worker")
+        return self._add_slot(f"Worker {len(self.of_kind('snoozer')) + 1}", "snoozer", "lab.worker")
 
     def _add_slot(self, name: str, kind: Kind, *module: str) -> Slot:
         """Its process reaches the database by the network that can be cut."""

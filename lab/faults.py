@@ -12,10 +12,10 @@ from random import Random
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.lab import queue_rows as lab_rows
-from snoozer.lab.instance import THINKS_SECONDS, Lab
-from snoozer.lab.orders import POISON
-from snoozer.lab.slots import Slot
+from lab import queue_rows as lab_rows
+from lab.instance import THINKS_SECONDS, Lab
+from lab.orders import POISON
+from lab.slots import Slot
 
 SLOW_SECONDS, SLOW_FOR, CUT_FOR, LOCKED_FOR = 3.0, 10.0, 8.0, 6.0
 DROPS = 3

@@ -23,15 +23,15 @@ from flask import (
 from flask.typing import ResponseReturnValue
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.lab import faults, scenes
-from snoozer.lab.instance import Lab
-from snoozer.lab.observer import STAGES, Observer, Snapshot
-from snoozer.lab.tour import Tour
+from lab import faults, scenes
+from lab.instance import Lab
+from lab.observer import STAGES, Observer, Snapshot
+from lab.tour import Tour
 from snoozer.web import context
 
 BEAT_SECONDS = 5.0
 LOCALE = "en_GB"
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 
 blueprint = Blueprint("lab", __name__, url_prefix="/lab", template_folder="templates", static_folder="static")
 

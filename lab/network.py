@@ -1,4 +1,4 @@
-"""The workers' network, `python -m snoozer.lab.network FROM:TO …`: it passes on what comes to each port of loopback.
+"""The workers' network, `python -m lab.network FROM:TO …`: it passes on what comes to each port of loopback.
 
 The order `{"cut": true}` cuts it as a broken line does: nothing passes, and no connection ends. `{"cut": false}` mends
 it, and what was on its way arrives late.

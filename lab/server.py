@@ -6,11 +6,11 @@ from typing import Any
 
 from werkzeug.serving import WSGIRequestHandler, make_server
 
+from lab.instance import Lab
+from lab.observer import Observer
+from lab.pages import blueprint, init_app
+from lab.tour import Tour
 from snoozer.dev import ports
-from snoozer.lab.instance import Lab
-from snoozer.lab.observer import Observer
-from snoozer.lab.pages import blueprint, init_app
-from snoozer.lab.tour import Tour
 from snoozer.web import create_app
 
 

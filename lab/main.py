@@ -1,4 +1,4 @@
-"""ENTRANCE of `snoozer lab`: a page with real workers, a real database and a real mail server, to be broken."""
+"""`make lab`: a page with real workers, a real database and a real mail server, to be broken."""
 
 import contextlib
 import fcntl
@@ -16,13 +16,13 @@ from queue import SimpleQueue
 import click
 from sqlalchemy.exc import SQLAlchemyError
 
+from lab.instance import Lab, LabFailed
+from lab.server import LabServer
 from snoozer import settings
 from snoozer.dev import ports, processes
 from snoozer.dev.binaries import NoPostgres
 from snoozer.dev.console import Output
 from snoozer.dev.postgres import PostgresRefused
-from snoozer.lab.instance import Lab, LabFailed
-from snoozer.lab.server import LabServer
 from snoozer.runtime.signals import on_parent_exit
 from snoozer.settings import SettingsError
 
@@ -48,7 +48,7 @@ def command(port: int | None, no_open: bool, with_parent: bool) -> None:
             )
         held = ports.hold(port or DEFAULT_PORT) or (ports.hold(0) if port is None else None)
         if held is None:
-            raise SettingsError(f"Port {port} on {ports.HOST} is in use; choose another with `snoozer lab --port N`")
+            raise SettingsError(f"Port {port} on {ports.HOST} is in use; choose another with --port N")
         stop = _stop_event()
         if with_parent:
             on_parent_exit(stop.set, parent=os.getppid())

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from sqlalchemy import Connection
 
-from snoozer.lab import naive
-from snoozer.lab import queue_rows as lab_rows
-from snoozer.lab.queue_rows import Copies
+from lab import naive
+from lab import queue_rows as lab_rows
+from lab.queue_rows import Copies
 
 NAIVE_DOMAIN = "@naive."
 

@@ -6,14 +6,14 @@ from dataclasses import dataclass, field
 
 from sqlalchemy.exc import SQLAlchemyError
 
+from lab import naive
+from lab import queue_rows as lab_rows
+from lab.instance import Lab, News
+from lab.judge import Verdict
+from lab.queue_rows import BreakerState, PlacedRow, WorkerRow
+from lab.slots import SlotView
+from lab.tour import Tour, TourView
 from snoozer.db.engine import limit_transaction
-from snoozer.lab import naive
-from snoozer.lab import queue_rows as lab_rows
-from snoozer.lab.instance import Lab, News
-from snoozer.lab.judge import Verdict
-from snoozer.lab.queue_rows import BreakerState, PlacedRow, WorkerRow
-from snoozer.lab.slots import SlotView
-from snoozer.lab.tour import Tour, TourView
 
 STAGES = (
     ("asleep", "Asleep"),

@@ -1,4 +1,4 @@
-"""The naive loop, `python -m snoozer.lab.naive_loop NAME`: claim, send, then record; on its own tables, for the lab.
+"""The naive loop, `python -m lab.naive_loop NAME`: claim, send, then record; on its own tables, for the lab.
 
 It is the usual minimal queue on Postgres, with SKIP LOCKED, a lease, a fence and retries. Two things are missing, and
 the lab shows what they cost: its ledger is keyed by a time that a retry moves, and it is written after the send.
@@ -18,11 +18,11 @@ from urllib.parse import urlsplit
 from sqlalchemy import Engine
 from sqlalchemy.exc import SQLAlchemyError
 
+from lab import naive
+from lab.naive import Job
+from lab.orders import BEFORE_END, Fuse, obey
 from snoozer import settings
 from snoozer.db.engine import make_engine
-from snoozer.lab import naive
-from snoozer.lab.naive import Job
-from snoozer.lab.orders import BEFORE_END, Fuse, obey
 
 LEASE = timedelta(seconds=5)
 BATCH_SIZE = 10

@@ -1,4 +1,4 @@
-"""The mail server of the lab, `python -m snoozer.lab.mail_server FILE PORT`: it writes down what it accepts, then 250.
+"""The mail server of the lab, `python -m lab.mail_server FILE PORT`: it writes down what it accepts, then 250.
 
 Each accepted mail is a line of JSON in the file, on the disk before the reply leaves. The judge reads that file and
 nothing else. Orders: `{"think": seconds}` before a mail is accepted, `{"drop": n}` accept the next n mails and hang up
@@ -15,7 +15,7 @@ import time
 from email.parser import BytesHeaderParser
 from pathlib import Path
 
-from snoozer.lab.orders import Order
+from lab.orders import Order
 
 HOST = "127.0.0.1"
 LARGEST_MAIL = 8 * 1024 * 1024
