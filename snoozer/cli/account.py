@@ -11,8 +11,8 @@ from snoozer import settings
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, show, transaction
 from snoozer.db import audit
 from snoozer.db.audit import Entry
-from snoozer.db.models.roles import ROLES, Role
 from snoozer.db.queries import account_roles as queries
+from snoozer.db.roles import ROLES, Role
 from snoozer.db.statements import database_time
 from snoozer.people import accounts, organisation_sign_in
 from snoozer.people.personal_data.files import FILES

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from snoozer.cli import console
 from snoozer.cli.remote import as_json, connected, printable
-from snoozer.db.models.state_words import State
+from snoozer.db.state_words import State
 
 MOST_OF_A_PAGE = 200
 

@@ -13,7 +13,7 @@ from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
 from snoozer.db import audit
 from snoozer.db.api_tokens import Token
 from snoozer.db.audit import Entry
-from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.db.scopes import ALL_SCOPES, Scope
 from snoozer.db.statements import database_time
 from snoozer.people import accounts, api_tokens
 from snoozer.telemetry import security_log

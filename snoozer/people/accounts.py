@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 
 from snoozer.db import accounts
 from snoozer.db.models import Account
-from snoozer.db.models.roles import Role
+from snoozer.db.roles import Role
 from snoozer.mail.headers import MAX_ADDRESS_LENGTH
 from snoozer.runtime.secret_keys import digest
 from snoozer.timephrase.zones import canonical

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 from snoozer.db import api_tokens
 from snoozer.db.api_tokens import Token
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.db.scopes import ALL_SCOPES, Scope
 from snoozer.people import accounts
 from snoozer.runtime import secret_keys
 

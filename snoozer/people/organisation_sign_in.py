@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 
 from snoozer.db import accounts, audit
 from snoozer.db.audit import Entry
-from snoozer.db.models.roles import GROUP_ROLE_LIFETIME, Role, role_of_groups
+from snoozer.db.roles import GROUP_ROLE_LIFETIME, Role, role_of_groups
 from snoozer.people import accounts as sign_ins
 from snoozer.people.oidc.provider import Claims
 from snoozer.runtime.secret_keys import digest

@@ -13,12 +13,12 @@ from itsdangerous import Signer
 from sqlalchemy import Connection
 from werkzeug.wrappers import Response as AnyResponse
 
-from snoozer.db import list_changes
-from snoozer.db.models import Account, roles
-from snoozer.db.models.roles import Role
+from snoozer.db import list_changes, roles
+from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
 from snoozer.db.queries import deletions, mailboxes, pauses, webhooks
 from snoozer.db.queries.delivery import DeliveryStatus
+from snoozer.db.roles import Role
 from snoozer.people import accounts
 from snoozer.settings import Settings
 from snoozer.snoozes import day_shapes

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.db.scopes import ALL_SCOPES, Scope
 from snoozer.people import accounts, api_tokens
 from tests.factories import ANN, HOUR, People, now
 

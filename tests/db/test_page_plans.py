@@ -9,10 +9,10 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import day_shapes, health_checks, mailbox_store, support
-from snoozer.db.models.state_words import State
 from snoozer.db.queries import Cursor, api_snoozes, cases, messages, metrics, senders, snoozes
 from snoozer.db.queries.case_filter import Filter
 from snoozer.db.queries.messages import Folder
+from snoozer.db.state_words import State
 from snoozer.queue import archive
 from snoozer.telemetry import gauges
 from tests.db.reading import reading

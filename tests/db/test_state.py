@@ -10,8 +10,8 @@ from sqlalchemy import Connection, Engine, func, literal_column, select, text, t
 
 from snoozer.db.models import Snooze
 from snoozer.db.models.state import due_time, in_state, may_be_in_state, promised_time, state_of
-from snoozer.db.models.state_words import State, public_state
 from snoozer.db.queries import api_snoozes, snoozes
+from snoozer.db.state_words import State, public_state
 from snoozer.delivery.chores import chores
 from snoozer.delivery.claiming import FairScheduler
 from snoozer.queue import queue

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import schema
-from snoozer.db.models.state_words import State, public_state
+from snoozer.db.state_words import State, public_state
 from snoozer.operators.row_acts import ACTS as OPERATORS
 from snoozer.queue import archive, events, queue
 from snoozer.queue import changes as db

@@ -75,7 +75,7 @@ CONCEPTS = {
     # The function `was_sent`.
     "whether it was sent": Concept(
         text=re.compile(r"[\"']perhaps[\"']"),
-        homes=frozenset({"db/models/state_words.py", "web/operators/explain.py", "web/text/status.py"}),
+        homes=frozenset({"db/state_words.py", "web/operators/explain.py", "web/text/status.py"}),
     ),
 }
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.db.models.roles import LEAST_ROLE, ROLES, at_least, may
+from snoozer.db.roles import LEAST_ROLE, ROLES, at_least, may
 
 
 def test_each_role_includes_the_ones_before() -> None:

@@ -1,6 +1,6 @@
 import pytest
 
-from snoozer.db.models.state_words import Answer, public_state, was_sent
+from snoozer.db.state_words import Answer, public_state, was_sent
 
 
 @pytest.mark.parametrize(

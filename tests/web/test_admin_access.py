@@ -6,7 +6,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 from werkzeug.routing import Rule
 
-from snoozer.db.models.roles import ROLES, Role
+from snoozer.db.roles import ROLES, Role
 from snoozer.web import auth
 from tests.db.operations import an_operation
 from tests.factories import HOUR, People, a_snooze, now, the_row

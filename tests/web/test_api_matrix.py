@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from werkzeug.routing import Rule
 from werkzeug.test import TestResponse
 
-from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.db.scopes import ALL_SCOPES, Scope
 from snoozer.people import accounts, api_tokens
 from snoozer.settings import Settings
 from snoozer.web import create_app

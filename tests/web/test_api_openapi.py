@@ -16,7 +16,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
-from snoozer.db.models.scopes import ALL_SCOPES
+from snoozer.db.scopes import ALL_SCOPES
 from tests.factories import HOUR, People, a_snooze, now
 
 METHODS = {"get", "post", "put", "patch", "delete"}

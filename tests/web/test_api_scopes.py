@@ -6,7 +6,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.db.models.scopes import ALL_SCOPES, Scope
+from snoozer.db.scopes import ALL_SCOPES, Scope
 from snoozer.people import api_tokens
 from tests.factories import ANN, People, now
 from tests.web.problems import is_problem

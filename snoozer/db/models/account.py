@@ -5,10 +5,10 @@ from uuid import UUID
 from sqlalchemy import ARRAY, BigInteger, ForeignKey, Index, Integer, SmallInteger, Text, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from snoozer.db.models import roles
+from snoozer.db import roles
 from snoozer.db.models.base import Base
-from snoozer.db.models.roles import Role
-from snoozer.db.models.scopes import ALL_SCOPES
+from snoozer.db.roles import Role
+from snoozer.db.scopes import ALL_SCOPES
 
 NOW = text("now()")
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, and_, exists, func, literal_column, null, 
 from sqlalchemy.orm import aliased
 
 from snoozer.db.models.snooze import EMAIL, SUPPORTED_SCHEMA, Send, Snooze
-from snoozer.db.models.state_words import State
+from snoozer.db.state_words import State
 
 # A reminder that is overdue is tried again within this.
 MAX_BACKOFF = timedelta(days=1)

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 from sqlalchemy.orm import Session
 
 from snoozer.db.models import Account
-from snoozer.db.models.roles import ROLES, Role
+from snoozer.db.roles import ROLES, Role
 
 PAGE_SIZE = 50
 

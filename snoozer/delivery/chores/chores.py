@@ -28,7 +28,7 @@ from snoozer.db import (
 )
 from snoozer.db.audit import Entry
 from snoozer.db.errors import error_text, is_transient
-from snoozer.db.models.roles import GROUP_ROLE_LIFETIME
+from snoozer.db.roles import GROUP_ROLE_LIFETIME
 from snoozer.delivery.chores.chore_runner import (
     BATCH_SIZE,
     MAX_BATCHES,

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
-from snoozer.db.models.roles import Role, parse_group_roles
+from snoozer.db.roles import Role, parse_group_roles
 
 
 @dataclass(frozen=True, kw_only=True)

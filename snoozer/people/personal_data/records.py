@@ -11,9 +11,9 @@ from typing import Any
 from sqlalchemy import Engine
 
 from snoozer.db.models import Account
-from snoozer.db.models.state_words import public_state
 from snoozer.db.queries import Found
 from snoozer.db.queries.personal_data import SECTIONS
+from snoozer.db.state_words import public_state
 from snoozer.people.personal_data.pages import section_rows, snooze_pages
 
 FORMAT, VERSION = "snoozer-export", 1

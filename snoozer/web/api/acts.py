@@ -11,8 +11,8 @@ from flask import Response
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import Found, snooze_events
+from snoozer.db.scopes import Scope
 from snoozer.mail.links import Link
 from snoozer.snoozes import acts, occurrences
 from snoozer.snoozes.acts import By

@@ -8,7 +8,7 @@ from flask import current_app, request
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
+from snoozer.db.scopes import Scope
 from snoozer.people import api_tokens, quotas
 from snoozer.people.api_tokens import Grant, TokenExpired
 from snoozer.telemetry import security_log

@@ -14,8 +14,8 @@ from sqlalchemy import Connection
 
 from snoozer import telemetry
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import api_snoozes
+from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.people import quotas
 from snoozer.snoozes import acts, bulk

@@ -7,8 +7,8 @@ from typing import Any
 
 from flask import Response, url_for
 
-from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import make_page, snooze_events, snoozes
+from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.web.api import own_snoozes, serializers
 from snoozer.web.api.auth import caller

@@ -8,8 +8,8 @@ from datetime import datetime
 from flask import Response
 
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import Found, mailboxes
+from snoozer.db.scopes import Scope
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import blueprint

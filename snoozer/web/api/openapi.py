@@ -12,7 +12,7 @@ from spectree import SecurityScheme, SpecTree
 from spectree.models import SecureType, SecuritySchemeData
 from spectree.plugins.flask_plugin import FlaskPlugin
 
-from snoozer.db.models.scopes import Scope
+from snoozer.db.scopes import Scope
 from snoozer.web.api import examples
 from snoozer.web.api.deprecation import Deprecation
 from snoozer.web.api.models.problem import Problem

@@ -7,8 +7,8 @@ from typing import Any
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.models.state_words import public_state
 from snoozer.db.queries import Found, api_snoozes
+from snoozer.db.state_words import public_state
 from snoozer.db.statements import database_time
 from snoozer.people import quotas
 from snoozer.snoozes import acts

@@ -5,8 +5,8 @@ import json
 
 from flask import Response, request
 
-from snoozer.db.models.state_words import public_state
 from snoozer.db.queries import Found
+from snoozer.db.state_words import public_state
 from snoozer.web.api.problems import Refused
 from snoozer.web.text.version import version_of
 

@@ -8,8 +8,8 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.models.roles import at_least
 from snoozer.db.queries import Found, api_snoozes
+from snoozer.db.roles import at_least
 from snoozer.db.statements import database_time
 from snoozer.queue.promise import EnqueueOptions, ReminderTime
 from snoozer.snoozes import input

@@ -7,8 +7,8 @@ from typing import Any
 from flask import url_for
 
 from snoozer.db.models import Account
-from snoozer.db.models.state_words import public_state
 from snoozer.db.queries import Found
+from snoozer.db.state_words import public_state
 from snoozer.timephrase import Recurrence
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.timephrase.locales import Locale

@@ -13,8 +13,8 @@ from werkzeug.datastructures import MultiDict
 
 from snoozer.db import accounts
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import accounts as queries
+from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.snoozes import day_shapes, zone_change
 from snoozer.snoozes.day_shapes import NO_SHAPE

@@ -11,8 +11,8 @@ from sqlalchemy import Connection
 
 from snoozer import telemetry
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import Found, Page, api_snoozes, snoozes
+from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By

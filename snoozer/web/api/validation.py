@@ -7,7 +7,7 @@ from flask import request
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from snoozer.db.models.state_words import State
+from snoozer.db.state_words import State
 from snoozer.mail import headers
 from snoozer.web.api.models.fields import Request
 from snoozer.web.api.problems import Refused, invalid_fields

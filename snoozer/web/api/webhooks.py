@@ -11,9 +11,9 @@ from sqlalchemy import Connection
 
 from snoozer.db import webhooks as ledger
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
 from snoozer.db.queries import Found
 from snoozer.db.queries import webhooks as queries
+from snoozer.db.scopes import Scope
 from snoozer.notify import webhooks
 from snoozer.notify.webhook_message import type_of
 from snoozer.notify.webhooks import MAX_ENDPOINTS, Added, NotAdded

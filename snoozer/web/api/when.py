@@ -3,7 +3,7 @@
 from flask import Response
 
 from snoozer import timephrase
-from snoozer.db.models.scopes import Scope
+from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.timephrase import zones
 from snoozer.web.api.auth import caller

@@ -7,9 +7,9 @@ from flask.typing import ResponseReturnValue
 from snoozer.db import audit
 from snoozer.db.audit import Entry
 from snoozer.db.models import Account
-from snoozer.db.models.roles import ROLES, Role
 from snoozer.db.queries import account_roles as queries
 from snoozer.db.queries import cases
+from snoozer.db.roles import ROLES, Role
 from snoozer.people import accounts
 from snoozer.people.accounts import LastAdmin
 from snoozer.telemetry import security_log

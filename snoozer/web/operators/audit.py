@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.db.engine import limit_transaction
 from snoozer.db.errors import is_transient
 from snoozer.db.models import Account
-from snoozer.db.models.roles import LEAST_ROLE
 from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
+from snoozer.db.roles import LEAST_ROLE
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web import context
 from snoozer.web.auth import time_formatter, viewer_required

@@ -10,9 +10,9 @@ from sqlalchemy.exc import DBAPIError
 from snoozer.db.engine import limit_transaction
 from snoozer.db.errors import is_transient
 from snoozer.db.models import Account
-from snoozer.db.models.roles import CONFIRMED_IN_BULK
 from snoozer.db.queries import Found, cases
 from snoozer.db.queries import operations as queries
+from snoozer.db.roles import CONFIRMED_IN_BULK
 from snoozer.operators import chunks
 from snoozer.operators.chunks import MAX_MEMBERS, Request
 from snoozer.telemetry import security_log

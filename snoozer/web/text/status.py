@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from snoozer.db.models.state_words import Answer, public_state, was_sent
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.db.queries.returned import Return
+from snoozer.db.state_words import Answer, public_state, was_sent
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of, arrival_text

@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field
 
-from snoozer.db.models.state_words import State
+from snoozer.db.state_words import State
 
 
 class FieldError(BaseModel):

@@ -7,7 +7,7 @@ from pydantic import BaseModel, BeforeValidator, Field
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from snoozer.db.models.roles import Role
+from snoozer.db.roles import Role
 from snoozer.snoozes.day_shapes import NO_SHAPE
 from snoozer.timephrase.day_shape import GATHERS_OVER, WEEKDAYS
 from snoozer.web.api.models.fields import LocaleName, Phrase, Request, Timestamp, Zone, text_check, whole

@@ -4,7 +4,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
-from snoozer.db.models.state_words import State
+from snoozer.db.state_words import State
 from snoozer.queue.reminder import ReplyPolicy, ReplyScope
 from snoozer.web.api.models.fields import (
     ANY_HOUR,

@@ -7,7 +7,7 @@ from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.models.scopes import Scope
+from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.people import api_tokens
 from snoozer.people.api_tokens import MAX_NAME_LENGTH, MAX_TOKENS
