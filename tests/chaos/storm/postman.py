@@ -13,7 +13,7 @@ import psycopg
 LOOK = 0.01
 # Also where an earlier release made the database: this table is a view by now, which stays for its processes.
 KEEP = """
-INSERT INTO messages (user_email, message_id, original, sha256)
+INSERT INTO kept_messages (user_email, message_id, original, sha256)
 VALUES (%s, %s, '', %s)
 ON CONFLICT DO NOTHING
 """
