@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from snoozer.db.statements import execute, row_as, rows_as
 
-# A session that was not used for so long is expired.
+# Sessions unused for this long expire.
 SESSION_IDLE_FOR = timedelta(days=14)
 
 
@@ -53,7 +53,7 @@ class EndedGroupRole:
 
 @dataclass(frozen=True, kw_only=True)
 class BrowserSession:
-    """A browser in which a person is signed in. `device` is None where it does not say what it is."""
+    """A browser in which a person is signed in. `device` is None if the browser does not identify itself."""
 
     id: int
     device: str | None
@@ -100,7 +100,7 @@ def request_sign_in(
     lifetime: timedelta,
     max_per_hour: int,
 ) -> int | None:
-    """Returns the account that can be signed in to; None when there is none, or no sign-in was created."""
+    """Returns the account that can be signed in to; None if there is none, or if no sign-in was created."""
     hashes = {"token_hash": token_hash, "code_hash": code_hash, "browser_hash": browser_hash, "known_hash": known_hash}
     values = {"email": email, "email_hash": email_hash, "lifetime": lifetime, "max_per_hour": max_per_hour}
     return execute(connection, "accounts/request_sign_in", **hashes, **values).scalar_one_or_none()
@@ -200,7 +200,7 @@ def remove_identities(connection: Connection, *, account_id: int) -> int:
 
 
 def set_group_role(connection: Connection, *, id: int, role: str | None) -> str | None:
-    """Returns the role that groups gave before; None where they gave none."""
+    """Returns the role that groups gave before; None if they gave none."""
     return execute(connection, "accounts/set_group_role", id=id, role=role).scalar_one_or_none()
 
 

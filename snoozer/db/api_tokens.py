@@ -69,7 +69,7 @@ def list_all(connection: Connection, *, email: str | None) -> list[Token]:
 def revoke(
     connection: Connection, *, id: int | None = None, token_hash: str | None = None, email: str | None = None
 ) -> list[tuple[int, str]]:
-    """Revoke by one of the three; returns id and owner of each token revoked by this call, in the order of ids."""
+    """Revoke by one of the three arguments; returns id and owner of each token revoked by this call, ordered by id."""
     rows = execute(connection, "api_tokens/revoke", id=id, token_hash=token_hash, email=email)
     return sorted((row.id, row.email) for row in rows)
 

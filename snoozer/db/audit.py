@@ -20,7 +20,8 @@ _ADDRESS = re.compile(r"[^\s<>(),;]+@[^\s<>(),;]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """What one act changed: a snooze by its id, or a `target` such as "account:7"; and its state before and after."""
+    """The change that one act made to a snooze (by its id) or a `target` such as "account:7": the state before and
+    after."""
 
     snooze_id: int | None = None
     target: str | None = None
@@ -30,7 +31,7 @@ class Entry:
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """The newest entry and its hash, which stands for all before it."""
+    """The newest entry and its hash, which covers all entries before it."""
 
     id: int
     hash: bytes
@@ -38,7 +39,7 @@ class Head:
 
 @dataclass(frozen=True, kw_only=True)
 class Links:
-    """How many entries were checked up to `last_id`, and the first one that does not fit; None where all do."""
+    """The number of entries checked up to `last_id`, and the first entry that does not fit; None if all do."""
 
     checked: int
     last_id: int | None
@@ -55,11 +56,11 @@ def append(
     operation_id: int | None = None,
     entries: Sequence[Entry],
 ) -> None:
-    """Append one row for each entry, in the transaction of what it records; no row where there are none.
+    """Append one row for each entry, in the transaction of the change that it records; no row without entries.
 
     `actor` is "operator:<account id>", "user:<account id>", "command", "clock" or "provider" (of sign-ins). From the
-    first row to the end of the transaction no other one appends: call it last in a transaction, and never before
-    waiting for a lock on other rows.
+    first row to the end of the transaction no other transaction appends: call it last in a transaction, and never
+    before waiting for a lock on other rows.
     """
     values = {"actor": actor, "act": act, "request_id": request_id, "operation_id": operation_id}
     values["reason"] = None if reason is None else _ADDRESS.sub("…@…", reason)
@@ -77,12 +78,12 @@ def append(
 
 
 def head(connection: Connection) -> Head | None:
-    """The newest entry; None where there is none."""
+    """The newest entry; None if the log is empty."""
     return row_as(execute(connection, "audit/head").first(), Head)
 
 
 def hash_of(connection: Connection, *, id: int) -> bytes | None:
-    """The hash of an entry; None where there is no such entry."""
+    """The hash of an entry; None if the entry does not exist."""
     return execute(connection, "audit/hash_of", id=id).scalar_one_or_none()
 
 

@@ -14,8 +14,8 @@ from snoozer.db.statements import execute, row_as
 
 @dataclass(frozen=True, kw_only=True)
 class BulkAct:
-    """`created_at` is the start of its transaction, and the `updated_at` of each row that is as the act left it.
-    `result` and `before` are as `finish` was given them."""
+    """`created_at` is the start of its transaction, and the `updated_at` of each row that has not changed since.
+    `result` and `before` are as they were passed to `finish`."""
 
     created_at: datetime
     result: dict[str, Any]
@@ -24,15 +24,15 @@ class BulkAct:
 
 
 def begin(connection: Connection, *, account_id: int, id: UUID) -> bool:
-    """Enter an act before it changes anything. Returns False where it was done already; one that is being done by
-    another transaction is waited for."""
+    """Enter an act before it changes anything. Returns False if it was done already; waits for another transaction that
+    is doing it."""
     return execute(connection, "bulk_acts/begin", account_id=account_id, id=id).first() is not None
 
 
 def finish(
     connection: Connection, *, account_id: int, id: UUID, result: Mapping[str, Any], before: Mapping[str, Any]
 ) -> None:
-    """Keep what the act came to, and what it changed as it was before."""
+    """Keep the result of the act, and the changed rows as they were before."""
     values = {"result": json.dumps(result), "before": json.dumps(before)}
     execute(connection, "bulk_acts/finish", account_id=account_id, id=id, **values)
 

@@ -28,7 +28,7 @@ class CaseView:
 
 
 def save(connection: Connection, *, account_id: int, name: str, filter: Filter) -> int | None:
-    """Keep a filter by this name, in the place of another one; None where the account has `MAX_VIEWS` others."""
+    """Save a filter under this name, replacing an older one; None if the account has `MAX_VIEWS` others."""
     values = {
         "account_id": account_id,
         "view_name": name,
@@ -39,7 +39,7 @@ def save(connection: Connection, *, account_id: int, name: str, filter: Filter) 
 
 
 def delete(connection: Connection, *, account_id: int, id: int) -> str | None:
-    """Delete one of the account's filters; returns its name, None where it has no such one."""
+    """Delete one of the account's filters; returns its name, or None if the account has no such filter."""
     return execute(connection, "case_views/delete", account_id=account_id, id=id).scalar_one_or_none()
 
 

@@ -18,7 +18,7 @@ Kind = Literal["missed", "early", "late", "twice", "same", "withdrawn", "pending
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """What an import would do with a job; `snooze_id` where it was imported before."""
+    """The verdict of an import on a job; `snooze_id` if the job was imported before."""
 
     job_id: str
     snooze_id: int | None
@@ -36,7 +36,7 @@ class MissingJob:
 
 @dataclass(frozen=True, kw_only=True)
 class JobOutcome:
-    """What became of an imported job, in a word; `due_at` is its present promise."""
+    """The outcome of an imported job, in a word; `due_at` is its present promise."""
 
     job_id: str
     outcome: str
@@ -63,13 +63,13 @@ class Compared:
 
 
 def judge(connection: Connection, *, source: str, jobs: Sequence[dict[str, Any]], began: datetime) -> list[Judged]:
-    """`began` is when this import did: a job that it has seen already is `repeated`."""
+    """`began` is the start of this import: a job that it has seen already is `repeated`."""
     values = {"source": source, "jobs": json.dumps(jobs), "began": began}
     return rows_as(execute(connection, "cutover/judge", **values), Judged)
 
 
 def mark_seen(connection: Connection, *, source: str, jobs: Sequence[dict[str, Any]]) -> None:
-    """`due_at` of a job is what is stored from now on; None leaves it."""
+    """`due_at` of a job is stored from now on; None leaves the stored time."""
     execute(connection, "cutover/mark_seen", source=source, jobs=json.dumps(jobs))
 
 
@@ -122,7 +122,7 @@ def record_sends(connection: Connection, *, source: str, sends: Sequence[Foreign
 def compare(
     connection: Connection, *, source: str, tolerance: timedelta, until: datetime, page: int = 1000
 ) -> Iterator[Compared]:
-    """In pages, so that a million take little memory."""
+    """Reads in pages, so that a million rows take little memory."""
     values = {"source": source, "tolerance": tolerance, "until": until}
     paged = connection.execute(statement("cutover/compare"), values, execution_options={"yield_per": page})
     for row in paged:

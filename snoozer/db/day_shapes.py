@@ -1,4 +1,5 @@
-"""The shapes of people's days, and what they defer: one function per file in `sql/day_shapes`, of the same name."""
+"""The shapes of people's days, and the messages they defer: one function per file in `sql/day_shapes`, of the same
+name."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -14,7 +15,7 @@ from snoozer.timephrase.day_shape import DayShape, Rest
 
 @dataclass(frozen=True, kw_only=True)
 class StaleDay:
-    """A person's day whose rests are to be computed anew at `now`; `changed` where others were in force before."""
+    """A person's day whose rests must be computed again at `now`; `changed` if other rests were in force before."""
 
     account_id: int
     user_email: str
@@ -43,8 +44,8 @@ def lock_stale(
     account_id: int | None = None,
     snooze_ids: Sequence[int] | None = None,
 ) -> list[StaleDay]:
-    """Lock the days whose rests are to be computed anew; with `account_id`, only that person's, with `snooze_ids` only
-    those of their owners."""
+    """Lock the days whose rests must be computed again: all of them, only that of `account_id`, or only those of the
+    owners of `snooze_ids`."""
     values = {"batch_size": batch_size, "account_id": account_id, "snooze_ids": snooze_ids}
     return rows_as(execute(connection, "day_shapes/lock_stale", **values), StaleDay.of)
 
@@ -58,7 +59,7 @@ def record_rest(
     refresh_at: datetime,
     changed: bool,
 ) -> None:
-    """The rest that lasts or comes next, as is known until then."""
+    """Record the rest that lasts or comes next, which is known until `known_until`."""
     values: dict[str, object] = {
         "rest_from": rest.starts if rest else None,
         "rest_until": rest.ends if rest else None,
@@ -75,5 +76,6 @@ def defer_messages(connection: Connection, *, kept: bool, batch_size: int) -> in
 
 
 def undefer_messages(connection: Connection, *, user_email: str, rest_until: datetime | None) -> None:
-    """Return this person's messages when that was promised, but for those that wait for the end of the present rest."""
+    """Return this person's messages at their promised times, except messages deferred to the end of the present
+    rest."""
     execute(connection, "day_shapes/undefer_messages", user_email=user_email, rest_until=rest_until)

@@ -11,8 +11,8 @@ from snoozer.db.statements import execute, row_as
 
 @dataclass(frozen=True, kw_only=True)
 class BegunDeletion:
-    """An account whose deletion has begun, locked: whether what waits is delivered first, whether requests that were
-    under way when it began have ended, and whether its mailboxes are still waited for."""
+    """An account whose deletion has begun, locked: whether waiting snoozes are delivered first, whether requests that
+    were under way when it began have ended, and whether its mailboxes are still waited for."""
 
     id: int
     email: str
@@ -22,7 +22,7 @@ class BegunDeletion:
 
 
 def request(connection: Connection, *, account_id: int, delay: timedelta, deliver: bool) -> datetime | None:
-    """Returns when it is due; None where it was asked for before."""
+    """Returns when the deletion is due; None if it was requested before."""
     values = {"account_id": account_id, "delay": delay, "deliver": deliver}
     due_at: datetime | None = execute(connection, "deletions/request", **values).scalar_one_or_none()
     return due_at
@@ -45,7 +45,7 @@ def next(
     settle: timedelta,
     mailbox_within: timedelta,
 ) -> BegunDeletion | None:
-    """The one to work on; None where each has been worked on since `before`."""
+    """The next account to work on; None if each has been worked on since `before`."""
     spans = {"deliver_within": deliver_within, "settle": settle, "mailbox_within": mailbox_within}
     return row_as(execute(connection, "deletions/next", before=before, **spans).first(), BegunDeletion)
 
@@ -65,5 +65,5 @@ def has_mailboxes(connection: Connection, *, account_id: int) -> bool:
 
 
 def finish(connection: Connection, *, account_id: int) -> bool:
-    """Returns False where something of the person is left."""
+    """Returns False if data of the person is left."""
     return execute(connection, "deletions/finish", account_id=account_id).first() is not None

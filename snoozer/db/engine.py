@@ -45,7 +45,7 @@ _SESSION_SETTINGS = r"-c timezone=UTC -c datestyle=ISO -c default_transaction_is
 # The server detects a vanished client within a minute; by default it keeps the session, and its locks, for two hours.
 _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c tcp_keepalives_count=3"
 
-# A plan that these settings discourage is still made where there is no other; its estimated cost would start the JIT.
+# The planner still chooses a discouraged plan if no other exists; its estimated cost would start the JIT.
 _BY_INDEX = ["-c enable_bitmapscan=off", "-c enable_sort=off", "-c jit=off"]
 
 # scheme://user:password@ host:port,host:port /name ?query
@@ -138,8 +138,8 @@ def make_engine(
     The server ends a transaction that is idle for `idle` seconds, at least five: its client is frozen, and holds locks.
     A connection without a reply for `read_timeout()` seconds is closed as lost.
 
-    With `by_index` the first rows of many are read in the order of an index, whatever the statistics of a table say. A
-    planner whose statistics are older than half a million rows takes these for a dozen, and reads and sorts them all.
+    With `by_index`, queries read the first rows in the order of an index, whatever the statistics of a table say. If
+    the statistics are half a million rows behind, the planner expects a dozen rows, and reads and sorts them all.
     """
     arguments: dict[str, object] = {
         "application_name": f"snoozer-{name}",
@@ -192,15 +192,15 @@ def autocommit(engine: Engine) -> Connection:
 
 
 def limit_transaction(connection: Connection, *, seconds: float) -> None:
-    """Limit each statement, and idle time, in this transaction: a caller that polls leaves nothing running. A process
-    that stands still for a moment between two statements is not idle."""
+    """Limit each statement, and idle time, in this transaction, so that a caller that polls leaves nothing running. A
+    process that pauses for a moment between two statements does not count as idle."""
     limit, idle = (f"{limited * 1000:.0f}ms" for limited in (seconds, max(seconds, MIN_IDLE_TIMEOUT)))
     execute(connection, "session/limits", statement_timeout=limit, idle_in_transaction_session_timeout=idle)
 
 
 def _json(text: str | bytes) -> Any:
-    """The value of a JSON column; an empty object where Python cannot parse what Postgres stores, such as a number of
-    five thousand digits, so that one such row does not fail the statement that returns others."""
+    """The value of a JSON column; an empty object if Python cannot parse what Postgres stores, such as a number of five
+    thousand digits, so that one such row does not fail the statement that returns others."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -242,8 +242,8 @@ def _limit(connection: Connection, *, limits: dict[str, str]) -> None:
 
 
 def _execute_raw(raw: "psycopg.Connection[object]", name: str) -> None:
-    """Execute one statement outside any transaction. The pool replaces a lost session, and all of them where this one
-    hangs. It gets half of the remaining time; the other half is for the new session."""
+    """Execute one statement outside any transaction. The pool replaces a lost session, and all sessions if this one
+    hangs. The statement gets half of the remaining time; the other half is for the new session."""
     try:
         with deadline(min(CONNECT_TIMEOUT, remaining(2 * CONNECT_TIMEOUT) / 2)):
             raw.autocommit = True
@@ -264,7 +264,7 @@ def open_connection(
     within: int,
     read_timeout: Callable[[], float],
 ) -> TimeoutConnection:
-    """Open a connection for an engine's pool within so many seconds, or fewer under a `deadline`."""
+    """Open a connection for an engine's pool within this many seconds, or fewer under a `deadline`."""
     seconds = max(int(remaining(within)), MIN_CONNECT_TIMEOUT)
     connection = TimeoutConnection.connect(*cargs, **cparams | {"connect_timeout": seconds})
     connection.read_timeout = read_timeout
@@ -273,19 +273,19 @@ def open_connection(
 
 @contextmanager
 def deadline(seconds: float) -> Iterator[None]:
-    """Everything inside, opening connections included, ends within so many seconds or raises QueryTimeout."""
+    """Everything inside, opening connections included, ends within this many seconds or raises QueryTimeout."""
     ends = time.monotonic() + seconds
     yield from _ending(lambda began: ends)
 
 
 @contextmanager
 def per_query_timeout(seconds: float) -> Iterator[None]:
-    """Each query inside may take so many seconds, whatever the connection's read timeout."""
+    """Each query inside may take this many seconds, whatever the connection's read timeout."""
     yield from _ending(lambda began: began + seconds)
 
 
 def remaining(limit: float) -> float:
-    """Seconds until the deadline in force, at most `limit`; `limit` where none is set."""
+    """Seconds until the deadline in force, at most `limit`; `limit` if no deadline is set."""
     end_of, now = _end_of.get(), time.monotonic()
     return limit if end_of is None else min(limit, end_of(now) - now)
 

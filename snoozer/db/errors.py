@@ -58,14 +58,14 @@ def error_text(error: BaseException) -> str:
 
 
 def is_unavailable(error: SQLAlchemyError) -> bool:
-    """True where no statement can be executed now: the server is unreachable, starting or read-only."""
+    """True if no statement can be executed now: the server is unreachable, starting or read-only."""
     code = getattr(getattr(error, "orig", None), "sqlstate", None)
     busy = code is not None and code.startswith(_BUSY) and not getattr(error, "connection_invalidated", False)
     return is_transient(error) and not busy
 
 
 def is_transient(error: SQLAlchemyError) -> bool:
-    """True where the same statement may succeed later: the server is unavailable, or the statement was cancelled."""
+    """True if the same statement may succeed later: the server is unavailable, or the statement was cancelled."""
     if isinstance(error, TimeoutError):
         return True
     if not isinstance(error, DBAPIError):
@@ -77,31 +77,31 @@ def is_transient(error: SQLAlchemyError) -> bool:
 
 
 def sqlstate(error: DBAPIError) -> str | None:
-    """The server's SQLSTATE; None where the error is the client's."""
+    """The server's SQLSTATE; None if the error is the client's."""
     return sqlstate_of(error.orig)
 
 
 def sqlstate_of(error: BaseException | None) -> str | None:
-    """The same of an error of psycopg's."""
+    """The SQLSTATE of an error raised by psycopg."""
     code = getattr(error, "sqlstate", None)
     return code if isinstance(code, str) else None
 
 
 def is_read_only(error: DBAPIError) -> bool:
-    """True where the server rejects writes: a standby, or a primary in read-only mode."""
+    """True if the server rejects writes: a standby, or a primary in read-only mode."""
     return sqlstate(error) == READ_ONLY
 
 
 def is_conflict(error: DBAPIError) -> bool:
-    """True where a concurrent transaction did the same, so that a retry helps."""
+    """True if a concurrent transaction did the same, so that a retry helps."""
     return sqlstate(error) in _CONFLICT
 
 
 def is_timeout(error: DBAPIError) -> bool:
-    """True where the server cancelled the statement, which took too long, and the connection is still there."""
+    """True if the server cancelled the statement, which took too long, and the connection is still usable."""
     return sqlstate(error) == TIMEOUT and not error.connection_invalidated
 
 
 def is_row_error(error: DBAPIError) -> bool:
-    """True where the values of a row cause the error, rather than the server or the statement."""
+    """True if the values of a row cause the error, rather than the server or the statement."""
     return not is_conflict(error) and (sqlstate(error) or "").startswith(_ROW_ERROR)

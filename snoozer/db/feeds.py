@@ -10,7 +10,7 @@ from snoozer.db.statements import execute, row_as
 
 @dataclass(frozen=True, kw_only=True)
 class Feed:
-    """A feed by its secret, and whose it is."""
+    """A feed found by its secret, and its owner."""
 
     id: int
     shows_subject: bool
@@ -29,7 +29,7 @@ def create(
     secret_hash: str,
     most: int,
 ) -> int | None:
-    """Returns the id; None where the account has `most`."""
+    """Returns the id; None if the account has `most` feeds."""
     values = {"account_id": account_id, "kind": kind, "label": label, "shows_subject": shows_subject}
     return execute(connection, "feeds/create", **values, secret_hash=secret_hash, most=most).scalar_one_or_none()
 

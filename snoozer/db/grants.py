@@ -8,22 +8,22 @@ from snoozer.db.models import metadata
 from snoozer.db.statements import execute, row_as
 
 _ALL = "SELECT, INSERT, UPDATE, DELETE"
-# Tables on which less is enough. What happened is never changed, only forgotten with its snooze.
+# Tables that need fewer rights. Events are never changed, only deleted with their snooze.
 _LESS = {"audit_log": "SELECT, INSERT", "snooze_events": "SELECT, INSERT, DELETE"}
-# Of Alembic: processes read which schema they find.
+# Alembic's table: processes read the schema's version from it.
 _OTHERS = {"alembic_version": "SELECT"}
 
 
 @dataclass(frozen=True, kw_only=True)
 class Role:
-    """A role of the server; `is_owner` where it may do all that the owner of the tables may."""
+    """A role of the server; `is_owner` if it has all rights of the owner of the tables."""
 
     name: str
     is_owner: bool
 
 
 def find_role(connection: Connection, *, role: str | None = None) -> Role | None:
-    """A role, or without one the role of this connection; None where the server has no such role."""
+    """A role, or the role of this connection if `role` is None; None if the server has no such role."""
     return row_as(execute(connection, "grants/find_role", role=role).first(), Role)
 
 
@@ -33,7 +33,7 @@ def granted_roles(connection: Connection) -> list[str]:
 
 
 def statements(connection: Connection, *, role: str) -> list[str]:
-    """What gives a role the rights that web, workers and clock need, and no others."""
+    """The statements that grant a role the rights that web, workers and clock need, and no others."""
     rights = {name: _LESS.get(name, _ALL) for name in metadata.tables} | _OTHERS
     values = {"role": role, "tables": list(rights), "rights": list(rights.values())}
     return list(execute(connection, "grants/statements", **values).scalars())

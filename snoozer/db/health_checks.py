@@ -1,4 +1,4 @@
-"""What `snoozer doctor` checks: one function per file in `sql/health_checks`, and the views that must be empty."""
+"""The checks of `snoozer doctor`: one function per file in `sql/health_checks`, and the views that must be empty."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -36,7 +36,8 @@ INVARIANTS = (
     "messages_return",
 )
 
-# What holds the invariants besides the models' keys and indexes, by table. A test compares it with the schema.
+# Constraints and triggers that hold invariants, besides the models' keys and indexes, by table. A test compares them
+# with the schema.
 CHECKS = {
     "accounts": ("ck_accounts_email_is_folded", "ck_accounts_group_role", "ck_accounts_role"),
     "api_tokens": ("ck_api_tokens_name", "ck_api_tokens_scopes"),
@@ -146,7 +147,7 @@ TRIGGERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Defect:
-    """Something of the schema that is not in force: missing, invalid, disabled, not unique or not validated."""
+    """A part of the schema that is not in force: missing, invalid, disabled, not unique or not validated."""
 
     table_name: str
     name: str
@@ -157,13 +158,13 @@ class Defect:
 
     @property
     def holds_an_invariant(self) -> bool:
-        """Whether it does more than to be quick: a unique index, or anything that is no index."""
+        """Whether it does more than speed up queries: a unique index, or anything other than an index."""
         index = _indexes().get(self.name)
         return index is None or isinstance(index, UniqueConstraint) or bool(index.unique)
 
     @property
     def remedy(self) -> str:
-        """The statement that mends it; empty where the migrations alone know it."""
+        """The statement that repairs it; empty if only a migration can."""
         match self.problem:
             case "disabled":
                 return f"ALTER TABLE {self.table_name} ENABLE TRIGGER {self.name};"
@@ -193,9 +194,9 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class MailboxHealth:
-    """Connected mailboxes: how many there are, no process watches, and cannot be used for minutes; and how many
-    messages in them are overdue, the oldest since when. A process takes over from another within a minute, and moves
-    what is due: `left_alone` where a mailbox is not watched for longer, `late` where a message is overdue so long."""
+    """Connected mailboxes: how many exist, are watched by no process, and have been unusable for minutes; and how many
+    messages in them are overdue, with the time of the oldest. A process takes over from another within a minute and
+    moves due messages: `left_alone` counts mailboxes unwatched for longer, `late` messages overdue for longer."""
 
     connected: int
     unwatched: int
@@ -235,8 +236,8 @@ class WebhookHealth:
 
 @dataclass(frozen=True, kw_only=True)
 class Liveness:
-    """Which processes run and what waits for people. Ages in seconds, None for never. `deferred` rows are due and of a
-    schema version that this release does not know."""
+    """Which processes run, and the work that waits. Ages are in seconds, None for never. `deferred` rows are due and of
+    a schema version that this release does not know."""
 
     workers: int
     swept_ago: float | None
@@ -257,7 +258,7 @@ class LateReminders:
 
 @dataclass(frozen=True, kw_only=True)
 class Violation:
-    """One row of an invariant's view: the snooze, the send where it concerns one, since when, and what is wrong."""
+    """One row of an invariant's view: the snooze, the send if it concerns one, since when, and what is wrong."""
 
     snooze_id: int | None
     send_id: int | None
@@ -276,7 +277,7 @@ def server(connection: Connection) -> Server:
 
 
 def check_writable(connection: Connection) -> None:
-    """Raises DBAPIError where the server is read-only."""
+    """Raises DBAPIError if the server is read-only."""
     execute(connection, "health_checks/check_writable")
 
 
@@ -299,7 +300,7 @@ def disabled_guards(connection: Connection) -> list[Defect]:
 
 
 def unusable_indexes(connection: Connection) -> list[Defect]:
-    """Indexes of the models and of their unique constraints that are missing, invalid, or not unique as they ought to
+    """Indexes of the models and of their unique constraints that are missing, invalid, or not unique although they must
     be."""
     names, indexes = zip(*sorted(_indexes().items()), strict=True)
     tables, uniques = [str(index.table) for index in indexes], [_is_unique(name) for name in names]
@@ -334,11 +335,11 @@ def push(connection: Connection) -> PushHealth:
 
 
 def violations(connection: Connection, invariant: str, *, limit: int = 100) -> list[Violation]:
-    """Up to `limit` rows that violate one of the INVARIANTS. A row that waits for a newer release, or behind others of
-    its key, is due and rightly not taken.
+    """Up to `limit` rows that violate one of the INVARIANTS. A due row that waits for a newer release, or behind other
+    rows of its key, is rightly not taken and so not returned.
 
     The materialized CTE makes the planner plan for all rows: with the LIMIT alone it expects to find some soon, and
-    chooses a plan that is slow where there are none.
+    chooses a plan that is slow if no row matches.
     """
     view: Select[*tuple[Any, ...]] = select(literal_column("*")).select_from(table(f"invariant_{invariant}"))
     violated = view.cte("broken").prefix_with("MATERIALIZED", dialect="postgresql")
@@ -353,7 +354,7 @@ def violations(connection: Connection, invariant: str, *, limit: int = 100) -> l
 
 
 def _indexes() -> dict[str, Index | UniqueConstraint]:
-    """By name. A unique constraint's index has its name."""
+    """Indexes by name. A unique constraint's index has its name."""
     models = metadata.tables.values()
     unique = {str(key.name): key for model in models for key in model.constraints if isinstance(key, UniqueConstraint)}
     return unique | {str(index.name): index for model in models for index in model.indexes}

@@ -1,5 +1,5 @@
-"""Imports: what was read of a person's file, one function per file in `sql/imports`, of the same name. What still waits
-is entered by `queue.import_waiting`."""
+"""Imports, the parsed rows of a person's file: one function per file in `sql/imports`, of the same name. Waiting rows
+are enqueued by `queue.import_waiting`."""
 
 import json
 from collections.abc import Sequence

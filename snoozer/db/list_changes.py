@@ -1,7 +1,7 @@
 """Which lists changed since they were shown: one function per file in `sql/list_changes`, of the same name.
 
-A page holds the snapshot of the database that it was made with (`pg_current_snapshot`), so that it is known of each
-transaction whether the page shows what it did, in whatever order they were committed.
+A page holds the snapshot of the database that it was made with (`pg_current_snapshot`), which tells of each transaction
+whether the page shows its changes, in whatever order transactions were committed.
 """
 
 import re
@@ -26,7 +26,7 @@ _SNAPSHOT = re.compile(r"(\d{1,19}):(\d{1,19}):((?:\d{1,19}(?:,\d{1,19})*)?)", r
 
 @dataclass(frozen=True, kw_only=True)
 class Present:
-    """The time, and a snapshot: what is read later in the transaction sees at least the same."""
+    """The time, and a snapshot: later reads in the transaction see at least the same."""
 
     now: datetime
     snapshot: str
@@ -42,8 +42,8 @@ class OpenList:
 
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """What the list does not show by `snapshot`: transactions that changed something in it. `transaction_ids` is None
-    where they are not known, or are too many to be named."""
+    """Transactions that changed the list and are not visible in `snapshot`. `transaction_ids` is None if they are
+    unknown or too many to name."""
 
     snapshot: str
     is_signed_in: bool
@@ -51,7 +51,7 @@ class Changes:
 
     @property
     def is_changed(self) -> bool:
-        """Whether there is anything that the list does not show, or may be."""
+        """Whether the list lacks a change, or may lack one."""
         return self.transaction_ids is None or len(self.transaction_ids) > 0
 
     def after(self, earlier: "Changes | None") -> "Changes":
@@ -64,18 +64,18 @@ class Changes:
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """Changes for each list, in the order asked for. Without a checkpoint none is known; `begin` takes one."""
+    """Changes for each list, in the order asked for. Without a checkpoint no changes are known; `begin` takes one."""
 
     changes: list[Changes]
     has_checkpoint: bool
 
 
-# The snapshot of a page of which none is known; it has seen nothing.
+# The snapshot of a page whose snapshot is unknown; it has seen nothing.
 UNKNOWN = "1:1:"
 
 
 def is_snapshot(text: str) -> bool:
-    """Whether Postgres takes the text for a snapshot."""
+    """Whether Postgres accepts the text as a snapshot."""
     match = _SNAPSHOT.fullmatch(text) if len(text) <= MAX_SNAPSHOT_LENGTH else None
     if match is None:
         return False
@@ -93,7 +93,7 @@ def present(connection: Connection) -> Present:
 
 
 def find(connection: Connection, lists: Sequence[OpenList]) -> Answer:
-    """By one query, whatever the number of lists; there is at least one."""
+    """Find the changes of all lists by one query; there is at least one list."""
     rows = execute(
         connection,
         "list_changes/find",

@@ -13,10 +13,10 @@ from snoozer.db.statements import execute, rows_as
 
 @dataclass(frozen=True, kw_only=True)
 class OwnedMailbox:
-    """A mailbox that this process may change, and whose it is. `secret` is the encrypted password, or the refresh token
-    where `login_method` is the name of a provider. In one of a closed account (`is_closed`), what is snoozed comes
-    back, and nothing else is snoozed. `brings_back` is what is wanted at the time of a snooze: the message back in its
-    place, a reminder, or both. What gets `snooze_flag` in the inbox is snoozed to `snooze_flag_time`, the name of a
+    """A mailbox that this process may change, and its owner. `secret` is the encrypted password, or the refresh token
+    if `login_method` names a provider. If the account is closed (`is_closed`), snoozed messages are brought back and no
+    others are snoozed. `brings_back` is what the owner wants at the time of a snooze: the message back in its place, a
+    reminder, or both. Messages in the inbox that get `snooze_flag` are snoozed to `snooze_flag_time`, the name of a
     preset or a phrase."""
 
     id: int
@@ -48,24 +48,24 @@ class Health(NamedTuple):
 def take(
     connection: Connection, *, owner: str, lease: timedelta, silence: timedelta, retry: timedelta
 ) -> list[OwnedMailbox]:
-    """Take free mailboxes up to an even share; returns those. Free are those of a process that has been silent for
-    `silence`, too. A paused one is tried again after `retry`."""
+    """Take free mailboxes up to an even share; returns these. Mailboxes of a process that has been silent for `silence`
+    are free, too. A paused mailbox is tried again after `retry`."""
     values = {"owner": owner, "lease": lease, "silence": silence, "retry": retry}
     return rows_as(execute(connection, "mailbox_leases/take", **values), OwnedMailbox)
 
 
 def report(connection: Connection, *, owner: str) -> None:
-    """Record that this process is alive: the mailboxes are shared among those that are."""
+    """Record that this process is alive: the mailboxes are shared among living processes."""
     execute(connection, "mailbox_leases/report", owner=owner)
 
 
 def list_watchers(connection: Connection) -> list[str]:
-    """The processes that have reported and have not ended in order."""
+    """The processes that have reported and did not end in order."""
     return list(execute(connection, "mailbox_leases/list_watchers").scalars())
 
 
 def release_dead(connection: Connection, owners: Sequence[str]) -> None:
-    """Free what processes own that are known to be dead."""
+    """Free the mailboxes owned by processes that are known to be dead."""
     execute(connection, "mailbox_leases/release_dead", owners=list(owners))
 
 
@@ -76,17 +76,17 @@ def list_owned(connection: Connection, *, owner: str) -> dict[int, tuple[int, bo
 
 
 def renew(connection: Connection, *, owner: str, lease: timedelta, silence: timedelta) -> None:
-    """Extend the leases of what this process owns, up to an even share; the rest is given back."""
+    """Extend the leases of the mailboxes that this process owns, up to an even share; give the rest back."""
     execute(connection, "mailbox_leases/renew", owner=owner, lease=lease, silence=silence)
 
 
 def give_back(connection: Connection, *, owner: str, id: int | None = None) -> None:
-    """Give up all that this process owns, or one mailbox."""
+    """Give up all mailboxes that this process owns, or one."""
     execute(connection, "mailbox_leases/give_back", owner=owner, id=id)
 
 
 def record_syncs(connection: Connection, fences: Mapping[int, int]) -> None:
-    """Record that mailboxes were read: their fences by their ids. What a former owner read is left out."""
+    """Record that mailboxes were read: their fences by their ids. Mailboxes read by a former owner are left out."""
     execute(connection, "mailbox_leases/record_syncs", ids=list(fences), fences=list(fences.values()))
 
 
@@ -99,5 +99,5 @@ def record_problem(connection: Connection, *, id: int, fence: int, problem: str,
 
 
 def remove(connection: Connection, *, id: int, fence: int) -> bool:
-    """Delete a mailbox that its owner disconnected. Returns False while messages lie in a folder of ours."""
+    """Delete a mailbox that its owner disconnected. Returns False while messages lie in a Snoozer folder."""
     return execute(connection, "mailbox_leases/remove", id=id, fence=fence).first() is not None

@@ -10,8 +10,8 @@ from snoozer.db.statements import execute, row_as
 
 @dataclass(frozen=True, kw_only=True)
 class PendingSignIn:
-    """A sign-in that was begun and not finished. `mailbox_id` is the mailbox that is signed in to again, None for
-    another one; `verifier` is encrypted."""
+    """A sign-in that was begun and not finished. `mailbox_id` is the mailbox to sign in to again, None for a new one;
+    `verifier` is encrypted."""
 
     mailbox_id: int | None
     provider: Literal["google", "microsoft"]
@@ -28,12 +28,13 @@ def begin(
 
 
 def find(connection: Connection, *, state_hash: str, session_hash: str, account_id: int) -> PendingSignIn | None:
-    """A sign-in that this session began; None where it did not, or it was finished or is too old."""
+    """A sign-in that this session began; None if it did not, or if the sign-in was finished or is too old."""
     values = {"state_hash": state_hash, "session_hash": session_hash, "account_id": account_id}
     return row_as(execute(connection, "mailbox_sign_ins/find", **values).first(), PendingSignIn)
 
 
 def finish(connection: Connection, *, state_hash: str, session_hash: str, account_id: int) -> PendingSignIn | None:
-    """Take a sign-in that this session began, once; None where it did not, or it was finished or is too old."""
+    """Take a sign-in that this session began, once; None if it did not, or if the sign-in was finished or is too
+    old."""
     values = {"state_hash": state_hash, "session_hash": session_hash, "account_id": account_id}
     return row_as(execute(connection, "mailbox_sign_ins/finish", **values).first(), PendingSignIn)

@@ -1,5 +1,5 @@
-"""Messages, those that Snoozer keeps and those of connected mailboxes: one function per file in `sql/messages`, of the
-same name. What a former owner of a mailbox writes (`fence`) changes nothing."""
+"""Messages that Snoozer keeps, and messages of connected mailboxes: one function per file in `sql/messages`, of the
+same name. Writes by a former owner of a mailbox (`fence`) change nothing."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence
@@ -17,7 +17,7 @@ Where = Literal["home", "snoozed", "aside"]
 
 @dataclass(frozen=True, kw_only=True)
 class Envelope:
-    """Columns of a kept message besides its bytes. `substitute_id` is its id where other bytes have `message_id`.
+    """Columns of a kept message besides its bytes. `substitute_id` is its id if other bytes have `message_id`.
 
     `thread_ids` are the ids of the messages before it and its own as they are written, with spaces between them.
     """
@@ -35,8 +35,8 @@ class Envelope:
 
 @dataclass(frozen=True, kw_only=True)
 class KeptMessage:
-    """A kept message that its owner has chosen, locked. `was` is what `put_back` takes; `is_back` is True for one that
-    no snooze is going to return."""
+    """A kept message that its owner has chosen, locked. `was` is what `put_back` takes; `is_back` is True if no snooze
+    is going to return the message."""
 
     id: int
     message_id: str
@@ -48,8 +48,8 @@ class KeptMessage:
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where a message was kept, and since when: `surfaced_at` is its place in the list, `returned` is True for one that
-    a snooze had brought back. Without times it arrives now."""
+    """Where a message was kept, and since when: `surfaced_at` is its place in the list, `returned` is True if a snooze
+    had brought it back. Without times it arrives now."""
 
     folder: Literal["inbox", "snoozed", "done", "reminders"]
     unread: bool
@@ -59,7 +59,7 @@ class Place:
 
 
 NEW = Place(folder="inbox", unread=True)
-# A reminder of ours that came in: it is evidence, and no mail to read.
+# A reminder sent by Snoozer that came in: it is evidence, not mail to read.
 EVIDENCE = Place(folder="reminders", unread=False)
 
 
@@ -84,7 +84,7 @@ class Sighting:
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
-    """A message that is or was snoozed, or was put elsewhere: where it is (`place`, `folder`), where it should be
+    """A message that is or was snoozed, or was moved elsewhere: where it is (`place`, `folder`), where it should be
     (`wanted`), the move that began (`moving_to`), and when it returns."""
 
     id: int
@@ -128,7 +128,7 @@ class Known:
 @dataclass(frozen=True, kw_only=True)
 class Locked:
     """A message of a connected mailbox that its owner has chosen, locked. `wanted` is what `want_back` takes, with the
-    id; `is_back` is True for one that no snooze is going to return."""
+    id; `is_back` is True if no snooze is going to return the message."""
 
     id: int
     message_id: str
@@ -138,7 +138,7 @@ class Locked:
 
 
 class Target(NamedTuple):
-    """A folder that something is about to be moved to, before the move."""
+    """The folder that messages are about to be moved to, as it is before the move."""
 
     folder: str
     uidvalidity: int
@@ -151,13 +151,13 @@ def lock_original(connection: Connection, *, user_email: str, sha256: str) -> No
 
 
 def find_kept(connection: Connection, *, user_email: str, sha256: str, repeatable: bool) -> int | None:
-    """The id of a kept message with these bytes; with `repeatable`, only one that is unread in the inbox."""
+    """The id of a kept message with these bytes; with `repeatable`, only a message that is unread in the inbox."""
     values = {"user_email": user_email, "sha256": sha256, "repeatable": repeatable}
     return execute(connection, "messages/find_kept", **values).scalar_one_or_none()
 
 
 def store(connection: Connection, *, user_email: str, envelope: Envelope, original: bytes, place: Place = NEW) -> int:
-    """Keep a message, at the place that it had elsewhere if it is no new one; returns its id."""
+    """Keep a message, at the place that it had elsewhere unless it is new; returns its id."""
     values = {**asdict(envelope), **asdict(place), "user_email": user_email, "original": original}
     while True:
         id = execute(connection, "messages/store", **values).scalar_one_or_none()
@@ -169,7 +169,7 @@ def return_due(
     connection: Connection, *, batch_size: int, snooze_ids: Sequence[int] | None = None, id_range: range = ALL_IDS
 ) -> list[int]:
     """Return up to `batch_size` kept messages whose time has come to the top of the inbox, unread, once for a promise;
-    with `snooze_ids`, only those of these snoozes, also within a rest of their owners. Returns the snoozes whose
+    with `snooze_ids`, only the messages of these snoozes, even within a rest of their owners. Returns the snoozes whose
     messages returned."""
     if snooze_ids is not None:
         undefer(connection, snooze_ids=snooze_ids)
@@ -179,7 +179,7 @@ def return_due(
 
 
 def undefer(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
-    """The messages of these snoozes return when that was promised, also within a rest of their owners."""
+    """Return the messages of these snoozes at their promised times, even within a rest of their owners."""
     execute(connection, "messages/undefer", snooze_ids=list(snooze_ids))
 
 
@@ -201,8 +201,8 @@ def lock_many(connection: Connection, *, user_email: str, message_ids: Collectio
 
 
 def move_many(connection: Connection, *, user_email: str, message_ids: Collection[str], folder: KeptFolder) -> set[str]:
-    """Move messages to a folder; returns those that were moved. Only what a snooze returns goes to `snoozed`, here or
-    in the connected mailbox that it is in."""
+    """Move messages to a folder; returns the moved ones. Only messages that a snooze returns go to `snoozed`, here or
+    in the connected mailbox that they are in."""
     values = {"user_email": user_email, "message_ids": list(message_ids), "folder": folder}
     return {row.message_id for row in execute(connection, "messages/move_many", **values) if row.is_kept}
 
@@ -213,19 +213,19 @@ def move(connection: Connection, *, user_email: str, message_id: str, folder: Ke
 
 
 def put_back(connection: Connection, *, user_email: str, before: Sequence[dict[str, Any]]) -> set[str]:
-    """Give messages back what they were, each the `was` of `lock_many` with what it `became`; returns those that are
-    where the act had put them."""
+    """Restore messages to what they were, each the `was` of `lock_many` with what it `became`; returns the messages
+    that were still where the act had put them."""
     rows = execute(connection, "messages/put_back", user_email=user_email, before=json.dumps(before))
     return {row.message_id for row in rows}
 
 
 def mark(connection: Connection, *, id: int, user_email: str, unread: bool) -> bool:
-    """Mark a kept message as unread or read, by its owner."""
+    """Mark a kept message of this person as unread or read."""
     return execute(connection, "messages/mark", id=id, user_email=user_email, unread=unread).first() is not None
 
 
 def date_arrivals(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> None:
-    """Let messages that came in just now have arrived at the times that they are dated, for `snoozer up`."""
+    """Set the arrival times of messages that just came in to their dates, for `snoozer up`."""
     execute(connection, "messages/date_arrivals", user_email=user_email, message_ids=list(message_ids))
 
 
@@ -264,8 +264,8 @@ def list_at(
 def notice(
     connection: Connection, sighting: Sighting, *, mailbox_id: int, fence: int, wanted: Where = "snoozed"
 ) -> int | None:
-    """Enter a message that is to be snoozed, or follow it to where it is now; returns its entry. With `wanted` home, it
-    is to be given back, unless its return is promised. None where the message belongs to another mailbox, or for a
+    """Enter a message that must be snoozed, or follow it to its present place; returns its entry. With `wanted` home,
+    the message is given back unless its return is promised. None if the message belongs to another mailbox, or for a
     former owner."""
     values = {**asdict(sighting), "mailbox_id": mailbox_id, "fence": fence, "wanted": wanted}
     return execute(connection, "messages/notice", **values).scalar_one_or_none()
@@ -273,8 +273,8 @@ def notice(
 
 def enter(connection: Connection, seen: Sequence[Sighting], *, mailbox_id: int) -> bool:
     """Enter messages that their owner snoozes on a page, so that the process that watches their mailbox moves them.
-    Returns False, and nothing may be committed, where one belongs to another mailbox, or theirs is being
-    disconnected."""
+    Returns False if a message belongs to another mailbox or the mailbox is being disconnected; nothing may be committed
+    then."""
     values = {"seen": _as_json(seen), "mailbox_id": mailbox_id}
     return len(execute(connection, "messages/enter", **values).all()) == len(seen)
 
@@ -282,15 +282,15 @@ def enter(connection: Connection, seen: Sequence[Sighting], *, mailbox_id: int) 
 def relocate(
     connection: Connection, seen: Sequence[Sighting], *, mailbox_id: int, wanted: Where, aside: str | None = None
 ) -> list[tuple[int, Where]]:
-    """Have messages put `aside`, or from where they were seen to their home; returns the entry and the place of each
-    that is to be moved."""
+    """Have messages moved `aside`, or from where they were seen to their home; returns the entry and the place of each
+    message to move."""
     values = {"seen": _as_json(seen), "mailbox_id": mailbox_id, "wanted": wanted, "aside": aside}
     return [(row.id, row.place) for row in execute(connection, "messages/relocate", **values)]
 
 
 def relocate_back(connection: Connection, moves: Sequence[tuple[int, str, str]], *, user_email: str) -> set[int]:
-    """Undo that: the entry of each, its place then, and where it was wanted. Returns those that are to be moved
-    back."""
+    """Undo `relocate`: `moves` has the entry of each message, its place then, and where it was wanted. Returns the
+    entries of the messages to move back."""
     ids, places, wanted = zip(*moves, strict=True) if moves else ((), (), ())
     values = {"ids": list(ids), "places": list(places), "wanted": list(wanted), "user_email": user_email}
     return set(execute(connection, "messages/relocate_back", **values).scalars())
@@ -299,25 +299,25 @@ def relocate_back(connection: Connection, moves: Sequence[tuple[int, str, str]],
 def follow(
     connection: Connection, at: tuple[str, int, int], moved: tuple[str, int, int], *, mailbox_id: int, place: Where
 ) -> None:
-    """A message was moved on a page, from and to a folder, UIDVALIDITY and UID: an entry that it has follows it."""
+    """Record a move made on a page, from and to a folder, UIDVALIDITY and UID: the message's entry, if any, follows."""
     names = ("folder", "uidvalidity", "uid")
     values = dict(zip(names, at, strict=True)) | dict(zip((f"new_{name}" for name in names), moved, strict=True))
     execute(connection, "messages/follow", mailbox_id=mailbox_id, place=place, **values)
 
 
 def leave(connection: Connection, *, mailbox_id: int, fence: int) -> int:
-    """Have everything brought back, as its owner disconnects the mailbox; returns of how many messages."""
+    """Have all messages brought back, as the owner disconnects the mailbox; returns the number of messages."""
     return len(execute(connection, "messages/leave", mailbox_id=mailbox_id, fence=fence).all())
 
 
 def list_work(connection: Connection, *, mailbox_id: int, snoozed_folder: str, batch_size: int) -> list[Entry]:
-    """What is not where it should be, the oldest promise first; what is snoozed should be in `snoozed_folder`."""
+    """Messages that are not where they should be, the oldest promise first; snoozed ones belong in `snoozed_folder`."""
     values = {"mailbox_id": mailbox_id, "snoozed_folder": snoozed_folder, "batch_size": batch_size}
     return rows_as(execute(connection, "messages/list_work", **values), Entry)
 
 
 def list_snoozed(connection: Connection, *, mailbox_id: int) -> list[Entry]:
-    """What lies in a folder of ours, or did until it was missed."""
+    """Messages that lie in a Snoozer folder, or did until they went missing."""
     return rows_as(execute(connection, "messages/list_snoozed", mailbox_id=mailbox_id), Entry)
 
 
@@ -328,14 +328,14 @@ def list_in_folder(connection: Connection, *, mailbox_id: int, folder: str, uidv
 
 
 def intend(connection: Connection, ids: Sequence[int], *, moving_to: Where, target: Target, fence: int) -> set[int]:
-    """Write down that messages are about to be moved. Returns those that may be: none for a former owner."""
+    """Record the intent to move messages. Returns the messages that may be moved: none for a former owner."""
     values = {f"target_{name}": value for name, value in target._asdict().items()}
     moved = execute(connection, "messages/intend", ids=list(ids), moving_to=moving_to, fence=fence, **values)
     return set(moved.scalars())
 
 
 def abandon(connection: Connection, ids: Sequence[int], *, fence: int) -> None:
-    """The move did not happen: the messages are where they were."""
+    """Record that the move did not happen: the messages are where they were."""
     execute(connection, "messages/abandon", ids=list(ids), fence=fence)
 
 
@@ -347,36 +347,36 @@ def stay(connection: Connection, ids: Sequence[int], *, home: str, fence: int) -
 def settle(
     connection: Connection, uids: Mapping[int, int], *, place: Where, folder: str, uidvalidity: int, fence: int
 ) -> set[int]:
-    """Write down where messages were seen: `uids` by their entries. Returns those that were due and are back: their
-    returns stand in the ledger."""
+    """Record where messages were seen: `uids` by their entries. Returns the due messages that are back: their returns
+    are in the ledger."""
     values = {"place": place, "folder": folder, "uidvalidity": uidvalidity, "fence": fence}
     rows = execute(connection, "messages/settle", ids=list(uids), uids=list(uids.values()), **values)
     return {row.id for row in rows if row.returned}
 
 
 def mark_missing(connection: Connection, ids: Sequence[int], *, fence: int) -> None:
-    """Messages are not where they were, and not found yet."""
+    """Record that messages are not where they were, and not found yet."""
     execute(connection, "messages/mark_missing", ids=list(ids), fence=fence)
 
 
 def forget(connection: Connection, *, id: int, fence: int) -> bool:
-    """The message is its owner's business again. Returns False for a former owner."""
+    """Forget a message, which its owner handles from now on. Returns False for a former owner."""
     return execute(connection, "messages/forget", id=id, fence=fence).first() is not None
 
 
 def forget_given_back(connection: Connection, *, mailbox_id: int, domain: str, fence: int) -> None:
-    """Forget messages of no snooze, with ids of this domain, that are back."""
+    """Forget messages that belong to no snooze, have ids of this domain and are back."""
     values = {"mailbox_id": mailbox_id, "domain": domain, "fence": fence}
     execute(connection, "messages/forget_given_back", **values)
 
 
 def next_returns(connection: Connection, *, owner: str) -> dict[int, float]:
-    """Seconds until something is to be done in each mailbox of this owner, where anything is within two seconds."""
+    """Seconds until the next work in each mailbox of this owner that has any within two seconds."""
     return {row.id: float(row.seconds) for row in execute(connection, "messages/next_returns", owner=owner)}
 
 
 def prune(connection: Connection, *, batch_size: int) -> int:
-    """Forget messages that are back since a month ago; returns how many."""
+    """Forget messages that came back more than a month ago; returns how many."""
     return len(execute(connection, "messages/prune", batch_size=batch_size).all())
 
 
@@ -387,7 +387,7 @@ def lock_chosen(connection: Connection, *, user_email: str, message_ids: Collect
 
 
 def want_back(connection: Connection, *, user_email: str, wanted: Sequence[tuple[int, str]]) -> None:
-    """Want messages where they were wanted before, each by its id."""
+    """Restore where messages were wanted before, each by its id."""
     values = {"ids": [id for id, _ in wanted], "wanted": [place for _, place in wanted], "user_email": user_email}
     execute(connection, "messages/want_back", **values)
 

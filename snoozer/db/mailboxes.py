@@ -9,8 +9,8 @@ from snoozer.db.statements import execute
 
 @dataclass(frozen=True, kw_only=True)
 class NewMailbox:
-    """Columns of a mailbox that is connected. `secret` is the encrypted password, or the refresh token where
-    `login_method` is the name of a provider."""
+    """Columns of a mailbox that is connected. `secret` is the encrypted password, or the refresh token if
+    `login_method` names a provider."""
 
     address: str
     host: str
@@ -23,8 +23,7 @@ class NewMailbox:
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What brings a message back, and the flag that snoozes what carries it in the inbox, with its time; both or
-    none."""
+    """How a message comes back, and the flag that snoozes messages in the inbox, with its time; both or neither."""
 
     brings_back: str = "both"
     snooze_flag: str | None = None
@@ -37,7 +36,7 @@ def lock_owner(connection: Connection, *, account_id: int) -> bool:
 
 
 def connect(connection: Connection, *, account_id: int, mailbox: NewMailbox, most: int) -> int | None:
-    """Connect a mailbox, or connect it anew; returns its id, None where the account has `most` others."""
+    """Connect a mailbox, or connect it again; returns its id, or None if the account has `most` others."""
     values = {**vars(mailbox), "account_id": account_id, "most": most}
     id: int | None = execute(connection, "mailboxes/connect", **values).scalar_one_or_none()
     return id
@@ -58,7 +57,7 @@ def choose(connection: Connection, *, id: int, account_id: int, choices: Choices
 
 def replace_secret(connection: Connection, *, id: int, known: bytes, secret: bytes) -> bool:
     """Replace an encrypted password by the same one under a newer key, or a refresh token by its successor. Returns
-    False when it was changed meanwhile."""
+    False if it was changed since it was read."""
     return execute(connection, "mailboxes/replace_secret", id=id, known=known, secret=secret).first() is not None
 
 

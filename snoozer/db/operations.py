@@ -16,7 +16,7 @@ Result = Literal["done", "unchanged", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """An operation that this transaction has locked. `parameters` are those of its act."""
+    """An operation that this transaction has locked. `parameters` are the parameters of its act."""
 
     id: int
     act: str
@@ -29,7 +29,7 @@ class Operation:
 
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
-    """What became of one row: `detail` says why it was left as it was; `before` and `after` are for the audit log."""
+    """The result for one row: `detail` says why it was left as it was; `before` and `after` are for the audit log."""
 
     result: Result
     detail: str | None = None
@@ -47,7 +47,7 @@ def begin(
     reason: str,
     request_id: str | None = None,
 ) -> int | None:
-    """Enter an operation; returns its id, or None where one was entered for this form already."""
+    """Enter an operation; returns its id, or None if one was entered for this form already."""
     values = {"form": form, "act": act, "parameters": json.dumps(parameters), "actor": actor, "reason": reason}
     return execute(connection, "operations/begin", request_id=request_id, **values).scalar_one_or_none()
 
@@ -58,17 +58,17 @@ def find(connection: Connection, *, form: UUID) -> int | None:
 
 
 def freeze(connection: Connection, *, id: int, snooze_ids: Sequence[int]) -> int:
-    """Add these snoozes to what an operation is about; returns how many are new in it."""
+    """Add these snoozes to an operation; returns how many are new in it."""
     return int(execute(connection, "operations/freeze", id=id, snooze_ids=list(snooze_ids)).scalar_one())
 
 
 def list_open(connection: Connection, *, limit: int) -> list[int]:
-    """Operations that are not finished, those that were worked on the longest ago first."""
+    """Unfinished operations, the longest untouched first."""
     return list(execute(connection, "operations/list_open", limit=limit).scalars())
 
 
 def lock(connection: Connection, *, id: int) -> Operation | None:
-    """Lock an operation for a chunk; None where it is finished, or another process works on it."""
+    """Lock an operation for a chunk; None if it is finished, or another process works on it."""
     return row_as(execute(connection, "operations/lock", id=id).first(), Operation)
 
 
@@ -78,7 +78,7 @@ def next_members(connection: Connection, *, id: int, after: int = 0, limit: int)
 
 
 def record(connection: Connection, *, id: int, verdicts: Mapping[int, Verdict]) -> bool:
-    """Record what became of these snoozes of an operation; returns whether it is finished."""
+    """Record the results of these snoozes of an operation; returns whether it is finished."""
     values = {
         "snooze_ids": list(verdicts),
         "results": [one.result for one in verdicts.values()],
@@ -88,17 +88,17 @@ def record(connection: Connection, *, id: int, verdicts: Mapping[int, Verdict]) 
 
 
 def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
-    """Cancel an operation, after the chunk that is being done; returns how many of its snoozes it leaves untouched, or
-    None where it was finished, or brings back what was paused."""
+    """Cancel an operation, after the chunk in progress; returns how many of its snoozes it leaves untouched, or None if
+    it was finished, or resumes paused snoozes."""
     return execute(connection, "operations/cancel", id=id, actor=actor).scalar_one_or_none()
 
 
 def prune(connection: Connection, *, older_than: timedelta, batch_size: int) -> int:
-    """Delete rows of operations that finished so long ago; returns how many."""
+    """Delete rows of operations that finished more than `older_than` ago; returns how many."""
     return int(execute(connection, "operations/prune", older_than=older_than, batch_size=batch_size).scalar_one())
 
 
 def freeze_paused(connection: Connection, *, id: int, pause_id: int) -> int:
-    """Add what a pause has set aside to what an operation is about, which is finished where that is nothing; returns
-    how many."""
+    """Add the snoozes that a pause has set aside to an operation, which is finished if there are none; returns how
+    many."""
     return int(execute(connection, "operations/freeze_paused", id=id, pause_id=pause_id).scalar_one())

@@ -1,4 +1,4 @@
-"""What operators see at a glance: one function per file in `sql/overview`, of the same name. Nothing is written."""
+"""The operators' overview: one function per file in `sql/overview`, of the same name. Nothing is written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ from snoozer.db import support
 from snoozer.db.statements import execute, rows_as
 
 MAX_WORKERS = 100
-# Of more rows, percentiles and bands are those of so many.
+# Percentiles and bands are computed from at most this many rows.
 MAX_MEASURED = 10_000
 MAX_COUNTED = 10_000
-# Workers that were lost, and cases that came, are news for so long.
+# Lost workers and new cases are shown for this long.
 LATELY = timedelta(hours=1)
-# A mail server that is well takes a reminder in less.
+# A healthy mail server takes a reminder in less.
 SLOW = timedelta(seconds=8)
-# A lock that is waited for for longer is in the way.
+# A lock that another session waits for longer than this is shown.
 LONG_WAIT = timedelta(seconds=4)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """When the clock last did a chore of every few seconds, and last recorded minutes."""
+    """When the clock last ran a chore that is due every few seconds, and last recorded minutes."""
 
     swept_at: datetime | None
     recorded_at: datetime | None
@@ -31,7 +31,7 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A worker that works, or was lost lately; what an earlier release did not register is None."""
+    """A worker that works, or was lost lately; a field that an earlier release did not register is None."""
 
     id: str
     version: str | None
@@ -46,7 +46,8 @@ class Worker:
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """What one worker holds: `slow` rows for longer than `SLOW`, `lapsed` ones beyond their leases, and a few ids."""
+    """The rows that one worker holds: `slow` ones for longer than `SLOW`, `lapsed` ones beyond their leases, and a few
+    ids."""
 
     worker: str
     rows: int
@@ -58,8 +59,8 @@ class Held:
 
 @dataclass(frozen=True, kw_only=True)
 class Locks:
-    """Sessions that wait for locks for longer than `LONG_WAIT`, and the process of the oldest transaction that holds
-    some of the queue."""
+    """Sessions that wait for locks for longer than `LONG_WAIT`, and the process of the oldest transaction that locks
+    rows of the queue."""
 
     waiting: int
     waiting_since: datetime | None
@@ -87,8 +88,8 @@ class Database:
 
 @dataclass(frozen=True, kw_only=True)
 class Lateness:
-    """How late reminders are or were: how many in each band, and percentiles in seconds. Of more than `MAX_MEASURED` it
-    is that of so many."""
+    """How late reminders are or were: how many in each band, and percentiles in seconds, measured on at most
+    `MAX_MEASURED` of them."""
 
     rows: int
     within_10_s: int
@@ -106,8 +107,8 @@ class Lateness:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempts:
-    """What came of attempts in the last hour; `just_sent` within the last seconds, and `reply_seconds` is how long the
-    mail server took to take one of the last minute."""
+    """Results of attempts in the last hour; `just_sent` counts the last seconds, and `reply_seconds` is how long the
+    mail server took to reply to an attempt of the last minute."""
 
     sent: int
     retried: int
@@ -117,7 +118,7 @@ class Attempts:
 
     @property
     def retry_rate(self) -> float | None:
-        """The share of attempts that failed and are made again; None where there were none."""
+        """The share of attempts that failed and are made again; None if no attempt was made."""
         made = self.sent + self.retried + self.failed
         return self.retried / made if made else None
 
@@ -127,13 +128,13 @@ def clock(connection: Connection) -> Clock:
 
 
 def workers(connection: Connection, *, dead_after: timedelta) -> list[Worker]:
-    """Those that work and those that were lost lately, at most `MAX_WORKERS` + 1 of each."""
+    """Working workers and lately lost ones, at most `MAX_WORKERS` + 1 of each."""
     values = {"dead_after": dead_after, "lately": LATELY, "most": MAX_WORKERS + 1}
     return rows_as(execute(connection, "overview/workers", **values), Worker)
 
 
 def held(connection: Connection) -> dict[str, Held]:
-    """By worker; of those that hold nothing there is none."""
+    """The rows held, by worker; a worker that holds none is missing."""
     return {one.worker: one for one in rows_as(execute(connection, "overview/held", slow=SLOW), Held)}
 
 
@@ -146,17 +147,17 @@ def database(connection: Connection) -> Database:
 
 
 def wal_bytes(connection: Connection) -> int:
-    """How many bytes the WAL has; only where `Database.may_list_wal`."""
+    """How many bytes the WAL has; call it only if `Database.may_list_wal`."""
     return int(execute(connection, "overview/wal_bytes").scalar_one())
 
 
 def waiting(connection: Connection) -> Lateness:
-    """Of what waits and should have come."""
+    """The lateness of waiting reminders that are overdue."""
     return _lateness(connection, "waits")
 
 
 def sent(connection: Connection) -> Lateness:
-    """Of what was sent in the last hour."""
+    """The lateness of reminders sent in the last hour."""
     return _lateness(connection, "sent")
 
 

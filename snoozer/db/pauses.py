@@ -14,7 +14,7 @@ MAX_LOOKED_AT = 20_000
 
 
 class DueCount(NamedTuple):
-    """Of `looked_at` snoozes that are due within an hour, the soonest first, so many would be set aside."""
+    """How many snoozes due within an hour were examined, the soonest first, and how many of them would be paused."""
 
     looked_at: int
     paused: int
@@ -23,14 +23,14 @@ class DueCount(NamedTuple):
 def begin(
     connection: Connection, *, kind: Kind, value: str, actor: str, reason: str, span: timedelta | None = None
 ) -> int | None:
-    """Enter a pause; returns its id, or None where one of this scope lasts already. `value` is an address in lower
-    case, a domain, a channel or a priority; empty for all. It ends by itself after `span`."""
+    """Enter a pause; returns its id, or None if this scope is paused already. `value` is an address in lower case, a
+    domain, a channel or a priority; empty for all. The pause ends by itself after `span`."""
     values = {"kind": kind, "value": value, "actor": actor, "reason": reason, "span": span}
     return execute(connection, "pauses/begin", **values).scalar_one_or_none()
 
 
 def end(connection: Connection, *, id: int, actor: str) -> bool:
-    """End a pause, once nothing is being set aside for it; returns False where it was over."""
+    """End a pause, once no row is being set aside for it; returns False if it was over."""
     return execute(connection, "pauses/end", id=id, actor=actor).first() is not None
 
 
@@ -50,6 +50,6 @@ def erase(connection: Connection, *, user_email: str) -> list[int]:
 
 
 def count_due(connection: Connection, *, kind: Kind, value: str) -> DueCount:
-    """How much of what is due soon a pause would set aside."""
+    """How many of the soon-due snoozes a pause would set aside."""
     row = execute(connection, "pauses/count_due", kind=kind, value=value, limit=MAX_LOOKED_AT).one()
     return DueCount(looked_at=row.looked_at, paused=row.paused)

@@ -28,7 +28,7 @@ class NewDevice:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedPush:
-    """A push that one sender holds. `signing_key` is encrypted; `subject` is None where its device shows none."""
+    """A push that one sender holds. `signing_key` is encrypted; `subject` is None if its device shows none."""
 
     id: int
     claim_token: UUID
@@ -64,7 +64,7 @@ def replace_private_key(connection: Connection, *, id: int, known: bytes, privat
 
 
 def subscribe(connection: Connection, *, account_id: int, device: NewDevice, most: int) -> int | None:
-    """Add a device, or take over one whose browser is known; returns its id, None where the account has `most`
+    """Add a device, or take over a device whose browser is known; returns its id, or None if the account has `most`
     others."""
     values = {**vars(device), "account_id": account_id, "most": most}
     id: int | None = execute(connection, "push/subscribe", **values).scalar_one_or_none()
@@ -83,49 +83,49 @@ def remove(connection: Connection, *, id: int, account_id: int) -> bool:
 
 
 def claim(connection: Connection, *, lease: timedelta) -> ClaimedPush | None:
-    """Claim the next push that is due; None where none is."""
+    """Claim the next push that is due; None if none is due."""
     return row_as(execute(connection, "push/claim", lease=lease).first(), ClaimedPush)
 
 
 def mark(connection: Connection, *, push: ClaimedPush, lease: timedelta) -> bool:
-    """Authorise the request of a push. Returns False where the claim is lost."""
+    """Authorise the request of a push. Returns False if the claim is lost."""
     values = {"id": push.id, "claim_token": push.claim_token, "lease": lease}
     return execute(connection, "push/mark", **values).first() is not None
 
 
 def record(connection: Connection, *, push: ClaimedPush, status: int) -> None:
-    """Record that the push service took a push."""
+    """Record that the push service accepted a push."""
     execute(connection, "push/record", id=push.id, status=status)
 
 
 def release(connection: Connection, *, push: ClaimedPush, reason: str, status: int | None, delay: timedelta) -> None:
-    """The push was not taken, and is tried again after `delay` while it is worth that."""
+    """Release a push that was not accepted; it is tried again after `delay` until it expires."""
     values = {"reason": reason, "status": status, "delay": delay}
     execute(connection, "push/release", id=push.id, claim_token=push.claim_token, **values)
 
 
 def give_back(connection: Connection, *, push: ClaimedPush) -> None:
-    """The push was not begun."""
+    """Give back a push that was not begun."""
     execute(connection, "push/give_back", id=push.id, claim_token=push.claim_token)
 
 
 def refuse(connection: Connection, *, push: ClaimedPush, reason: str, status: int | None, gone: bool = False) -> None:
-    """The push is refused for good; where the device is `gone`, it is removed."""
+    """End a push that was refused for good; if the device is `gone`, remove it."""
     values = {"reason": reason, "status": status, "gone": gone}
     execute(connection, "push/refuse", id=push.id, claim_token=push.claim_token, **values)
 
 
 def mark_uncertain(connection: Connection, *, push: ClaimedPush, reason: str, delay: timedelta) -> None:
-    """The request left and no answer came."""
+    """Mark a push whose request was sent and got no answer."""
     values = {"reason": reason, "delay": delay}
     execute(connection, "push/mark_uncertain", id=push.id, claim_token=push.claim_token, **values)
 
 
 def expire(connection: Connection, *, batch_size: int) -> list[int]:
-    """End pushes that come too late, have no device any more, or whose sender was lost; returns them."""
+    """End pushes that are too late, whose device was removed or whose sender was lost; returns them."""
     return list(execute(connection, "push/expire", batch_size=batch_size).scalars())
 
 
 def prune(connection: Connection, *, batch_size: int) -> int:
-    """Delete pushes that are long over; returns how many."""
+    """Delete pushes that ended long ago; returns how many."""
     return len(execute(connection, "push/prune", batch_size=batch_size).all())

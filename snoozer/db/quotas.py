@@ -1,4 +1,4 @@
-"""What was used of quotas: one function per file in `sql/quotas`, of the same name."""
+"""Usage of quotas: one function per file in `sql/quotas`, of the same name."""
 
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,8 +10,8 @@ from snoozer.db.statements import execute
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """Whether the amount was added, what is used with it (None where it was not), and the seconds until the next
-    period, as they are and as a header says them."""
+    """Whether the amount was added, the usage with it (None if it was not added), and the seconds until the next
+    period, exact and as rounded for a header."""
 
     was_added: bool
     used: int | None

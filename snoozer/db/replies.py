@@ -1,5 +1,5 @@
-"""Who waits for replies, and up to where inboxes were read for them: one function per file in `sql/replies`, of the
-same name."""
+"""Snoozes that wait for replies, and the UIDs up to which inboxes were read for them: one function per file in
+`sql/replies`, of the same name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from snoozer.db.statements import execute, rows_as
 
 
 class Answer(NamedTuple):
-    """A message that answers the one that it `named`; `own` is its own Message-ID."""
+    """A message that replies to the message `named`; `own` is its own Message-ID."""
 
     named: str
     own: str | None
@@ -34,7 +34,7 @@ class Awaiting:
 
 @dataclass(frozen=True, kw_only=True)
 class Mark:
-    """Since when replies are waited for in a mailbox, None while they are not; and up to where its inbox was read."""
+    """Since when replies are waited for in a mailbox, None while they are not; and the UID up to which it was read."""
 
     since: datetime | None
     uidvalidity: int | None
@@ -43,30 +43,31 @@ class Mark:
 
 
 def lock_awaiting(connection: Connection, *, user_email: str, answers: Sequence[Answer]) -> list[Awaiting]:
-    """The snoozes of a person that wait for one of these, locked until the transaction ends."""
+    """The person's snoozes that wait for one of these replies, locked until the transaction ends."""
     named, own, arrived_at = (list(column) for column in zip(*answers, strict=True)) if answers else ([], [], [])
     values = {"user_email": user_email, "named": named, "own": own, "arrived_at": arrived_at}
     return rows_as(execute(connection, "replies/lock_awaiting", **values), Awaiting)
 
 
 def list_addresses(connection: Connection, *, user_email: str) -> set[str]:
-    """The addresses of a person, in lower case: mail from them is no reply of another."""
+    """The addresses of a person, in lower case: the person's own mail does not count as a reply."""
     return set(execute(connection, "replies/list_addresses", user_email=user_email).scalars())
 
 
 def read_mark(connection: Connection, *, mailbox_id: int) -> Mark | None:
-    """Up to where the inbox of a mailbox was read; None where it is not connected any more."""
+    """Up to where the inbox of a mailbox was read; None if it is not connected any more."""
     return next(iter(rows_as(execute(connection, "replies/read_mark", mailbox_id=mailbox_id), Mark)), None)
 
 
 def save_mark(
     connection: Connection, *, mailbox_id: int, fence: int, uidvalidity: int | None, uidnext: int | None
 ) -> bool:
-    """The inbox was read up to this UID; None where no reply is waited for. Returns False for a former owner."""
+    """Record that the inbox was read up to this UID; None if no reply is waited for. Returns False for a former
+    owner."""
     values = {"mailbox_id": mailbox_id, "fence": fence, "uidvalidity": uidvalidity, "uidnext": uidnext}
     return execute(connection, "replies/save_mark", **values).first() is not None
 
 
 def list_waiting(connection: Connection, *, owner: str) -> set[int]:
-    """The mailboxes of this owner in which replies are waited for, or a reminder is to be sought."""
+    """The mailboxes of this owner in which replies are waited for, or a reminder must be searched for."""
     return set(execute(connection, "replies/list_waiting", owner=owner).scalars())

@@ -1,7 +1,7 @@
 """The schema's versions, by Alembic, from the migrations of this release.
 
-Every process asks for the version when it starts, and only `snoozer migrate` changes it: what that takes is imported
-there, because it costs a start twice the time.
+Every process asks for the version when it starts, and only `snoozer migrate` changes it: imports needed for that are
+made inside functions, because they double the time of a start.
 """
 
 import logging
@@ -50,7 +50,7 @@ class SchemaStatus:
 
 
 def upgrade(engine: Engine, *, revision: str = "head") -> None:
-    """Upgrade the schema to `revision`; concurrent calls run one after the other. Raises SchemaError."""
+    """Upgrade the schema to `revision`; concurrent calls wait for each other. Raises SchemaError."""
     from alembic import command
 
     from snoozer.db import health_checks
@@ -69,8 +69,8 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
 
 
 def grant(engine: Engine, *, role: str | None = None) -> list[str]:
-    """Give `role`, and each role that it was called with before, the rights that the schema asks for now; returns these
-    roles. To be called after each upgrade; another one than the owner grants nothing. Raises SchemaError."""
+    """Give `role`, and each role that was granted before, the rights that the schema now requires; returns these roles.
+    Call it after each upgrade; grants nothing unless the connection is the owner's. Raises SchemaError."""
     with engine.begin() as connection:
         own = grants.find_role(connection)
         if own is None or not own.is_owner:
@@ -99,14 +99,14 @@ def downgrade(engine: Engine, *, revision: str) -> None:
 
 
 def versions(connection: Connection) -> tuple[str | None, str]:
-    """The schema's revision and the one that this release expects."""
+    """The schema's revision, and the revision that this release expects."""
     is_versioned = execute(connection, "session/has_schema_version").scalar_one()
     current = execute(connection, "session/schema_version").scalar_one_or_none() if is_versioned else None
     return current, _known_revisions()[-1]
 
 
 def status(connection: Connection) -> SchemaStatus:
-    """Where the schema is. An unknown revision is one of a newer release."""
+    """Where the schema is. An unknown revision counts as that of a newer release."""
     current, head = versions(connection)
     if current is None:
         return SchemaStatus(
@@ -125,8 +125,8 @@ def status(connection: Connection) -> SchemaStatus:
 def wait_until_migrated(engine: Engine, *, stopping: Event) -> bool:
     """Wait until the schema is at this copy's revision, or at a newer one. Returns False when `stopping` is set first.
 
-    Logs at once, and again every 30 s, what it waits for. Raises DBAPIError when the database cannot be reached at the
-    first look; later that is waited for as well.
+    Logs at once, and again every 30 s, what it waits for. Raises DBAPIError if the database cannot be reached at first;
+    later failures are waited out as well.
     """
     found, report_at = _what_is_missing(engine), time.monotonic()
     while found and not stopping.is_set():

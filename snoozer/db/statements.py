@@ -10,7 +10,7 @@ from sqlalchemy import Connection, CursorResult, Row, TextClause, func, select, 
 
 T = TypeVar("T")
 
-# The execution option with the name of a statement's file.
+# The execution option that holds the name of a statement's file.
 NAME_OPTION = "snoozer_statement"
 
 
@@ -55,12 +55,12 @@ def _read(package: str, name: str) -> TextClause:
 def rows_as(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:
     """Each row as an instance of `kind`, by the names of its columns."""
     names = tuple(result.keys())
-    # Row by row, each would pass through four more functions.
+    # Faster than converting row by row, which calls four more functions for each.
     return [kind(**dict(zip(names, row, strict=True))) for row in result.all()]
 
 
 def row_as(row: Row[Any] | None, kind: Callable[..., T]) -> T | None:
-    """The row as an instance of `kind`; None where there is none."""
+    """The row as an instance of `kind`; None without a row."""
     return None if row is None else kind(**row._mapping)
 
 

@@ -8,20 +8,20 @@ from sqlalchemy import Connection, CursorResult
 from snoozer.db import statements
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 
-# What is counted exactly where no page waits for it.
+# The limit up to which rows are counted exactly if no page waits for the result.
 MOST = 1_000_000
-# The clock's chores of every few seconds: by them one knows whether it runs.
+# Chores that the clock runs every few seconds: their last runs show whether it runs.
 SWEEP_CHORES = ("bury", "recover", "retire", "doubt", "abandon", "verify")
 DEAD_AFTER = timedelta(seconds=10)
 
 
 def names() -> list[str]:
-    """All of them, sorted."""
+    """The names of all support queries, sorted."""
     return statements.names("support")
 
 
 def promise(name: str) -> str:
-    """What a query promises, as the first line of its file says it."""
+    """The promise of a query: the first line of its file."""
     return statements.statement(f"support/{name}").text.splitlines()[0].removeprefix("-- ")
 
 
@@ -34,8 +34,8 @@ def read(
     person: str | None = None,
     only: str | None = None,
 ) -> CursorResult[Any]:
-    """Execute one. Counts stop at `most` + 1 where its file says so; a worker without a heartbeat for `dead_after` is
-    not alive. A statement leaves alone what it does not ask for."""
+    """Execute one. Counts stop at `most` + 1 if its file says so; a worker without a heartbeat for `dead_after` is not
+    alive. Values that a statement has no bind for are ignored."""
     values: dict[str, Any] = {"most": most, "dead_after": dead_after, "person": person, "only": only}
     values |= {"known_schema": SUPPORTED_SCHEMA, "sweep": list(SWEEP_CHORES)}
     return statements.execute(connection, f"support/{name}", **values)

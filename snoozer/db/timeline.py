@@ -1,7 +1,7 @@
-"""Whether the database is the one that was accepted: one function per file in `sql/timeline`, of the same name.
+"""Check that the database is the accepted one: one function per file in `sql/timeline`, of the same name.
 
-A standby that was promoted, a backup that was restored and a copy forget what was committed last. Each shows as another
-timeline, another server (by its system identifier) or another database than the one that was accepted.
+A promoted standby, a restored backup and a copy lack the last commits. Each shows as another timeline, another server
+(by its system identifier) or another database than the accepted one.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _MEANINGS = {
 
 @dataclass(frozen=True, kw_only=True)
 class TimelineChange:
-    """What is different since the last acceptance."""
+    """The difference since the last acceptance."""
 
     what: Literal["server", "database", "timeline"]
     accepted_at: datetime
@@ -31,7 +31,7 @@ class TimelineChange:
 
 
 def change(connection: Connection) -> TimelineChange | None:
-    """What is different since the last acceptance; None where nothing is, or nothing is known."""
+    """The difference since the last acceptance; None if there is none, or nothing is known."""
     return row_as(execute(connection, "timeline/change").first(), TimelineChange)
 
 

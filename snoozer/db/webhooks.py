@@ -1,4 +1,4 @@
-"""Webhooks: endpoints, and the ledger of what is sent to them. One function per file in `sql/webhooks`, of its name.
+"""Webhooks: endpoints, and the ledger of deliveries. One function per file in `sql/webhooks`, of the same name.
 
 waiting (a trigger, with the fact) → delivered (record) · waiting → failed (release, end_waiting, end_lapsed)
 delivered, failed → waiting (resend: by hand) · failed → delivered (record: a late answer)
@@ -14,14 +14,14 @@ from sqlalchemy import Connection
 
 from snoozer.db.statements import execute, row_as
 
-# From then on an answer is late.
+# An answer is late from then on.
 SLOW_MS = 2_000
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedDelivery:
     """A delivery that one sender holds. Secrets are encrypted; the previous one signs too while `rotates`. `subject` is
-    None where the endpoint asked for none, or there is none."""
+    None if the endpoint asked for none, or there is none."""
 
     id: int
     claim_token: UUID
@@ -59,7 +59,7 @@ class Notice:
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """What became of a try: the status and the beginning of the answer, where one came, and how long that took."""
+    """The result of a try: the status and the beginning of the answer, if one came, and how long that took."""
 
     reason: str | None = None
     status: int | None = None
@@ -77,7 +77,7 @@ def add(
     secret: bytes,
     most: int,
 ) -> int | None:
-    """Add an endpoint; returns its id, None where the person has `most`, or this URL already."""
+    """Add an endpoint; returns its id, or None if the person has `most` endpoints, or this URL already."""
     values = {"url": url, "events": list(events), "shows_subject": shows_subject, "secret": secret, "most": most}
     id: int | None = execute(connection, "webhooks/add", account_id=account_id, **values).scalar_one_or_none()
     return id
@@ -119,7 +119,7 @@ def switch_on(connection: Connection, *, id: int, account_id: int) -> bool:
 
 
 def switch_off(connection: Connection, *, id: int, reason: str, account_id: int | None = None) -> bool:
-    """Switch an endpoint off, with what waits for it. Returns False when it is off, or not this person's."""
+    """Switch an endpoint off and fail its waiting deliveries. Returns False if it is off, or not this person's."""
     values = {"reason": reason, "account_id": account_id}
     is_off = execute(connection, "webhooks/switch_off", id=id, **values).first() is not None
     if is_off:
@@ -128,39 +128,39 @@ def switch_off(connection: Connection, *, id: int, reason: str, account_id: int 
 
 
 def end_waiting(connection: Connection, *, endpoint_id: int) -> int:
-    """What waits for an endpoint that is off has failed; returns how many."""
+    """Fail the deliveries that wait for an endpoint that is off; returns how many."""
     return len(execute(connection, "webhooks/end_waiting", endpoint_id=endpoint_id).all())
 
 
 def end_lapsed(connection: Connection) -> int:
-    """What lost workers held for endpoints that are off has failed; returns how many."""
+    """Fail the deliveries that lost workers held for endpoints that are off; returns how many."""
     return len(execute(connection, "webhooks/end_lapsed").all())
 
 
 def take_notice(connection: Connection, *, lease: timedelta) -> Notice | None:
-    """Take a mail that is due for `lease`; None where none is."""
+    """Take a mail that is due for `lease`; None if none is due."""
     return row_as(execute(connection, "webhooks/take_notice", lease=lease).first(), Notice)
 
 
 def end_notice(connection: Connection, *, notice: Notice) -> bool:
-    """A mail is not due any more. Returns False where its endpoint was switched since."""
+    """Mark a mail as no longer due. Returns False if its endpoint was switched since."""
     values = {"id": notice.id, "notice_at": notice.notice_at}
     return execute(connection, "webhooks/end_notice", **values).first() is not None
 
 
 def enter_test(connection: Connection, *, id: int, account_id: int) -> int | None:
-    """Enter a test event; returns its delivery, None where another one waits or the endpoint is off."""
+    """Enter a test event; returns its delivery, or None if another one waits or the endpoint is off."""
     delivery: int | None = execute(connection, "webhooks/enter_test", id=id, account_id=account_id).scalar_one_or_none()
     return delivery
 
 
 def resend(connection: Connection, *, id: int, account_id: int) -> bool:
-    """Deliver something once more. Returns False where it waits already, or cannot be."""
+    """Deliver something once more. Returns False if it waits already, or cannot be sent."""
     return execute(connection, "webhooks/resend", id=id, account_id=account_id).first() is not None
 
 
 def pick(connection: Connection, *, at_once: int, any: bool) -> int | None:
-    """Choose and lock the endpoint whose turn it is, with `any` also one that fails or is slow; None where nothing can
+    """Choose and lock the endpoint whose turn it is, with `any` even one that fails or is slow; None if no delivery can
     be sent."""
     values = {"at_once": at_once, "any": any, "slow_ms": SLOW_MS}
     id: int | None = execute(connection, "webhooks/pick", **values).scalar_one_or_none()
@@ -168,13 +168,13 @@ def pick(connection: Connection, *, at_once: int, any: bool) -> int | None:
 
 
 def claim(connection: Connection, *, endpoint_id: int, lease: timedelta) -> ClaimedDelivery | None:
-    """Claim the next delivery of an endpoint that is locked; None where another process has it."""
+    """Claim the next delivery of a locked endpoint; None if another process has it."""
     values = {"endpoint_id": endpoint_id, "lease": lease, "slow_ms": SLOW_MS}
     return row_as(execute(connection, "webhooks/claim", **values).first(), ClaimedDelivery)
 
 
 def record(connection: Connection, *, delivery: ClaimedDelivery, outcome: Outcome) -> None:
-    """Record that the endpoint took a delivery."""
+    """Record that the endpoint accepted a delivery."""
     values = {"status": outcome.status, "answer": outcome.answer, "answer_ms": outcome.answer_ms}
     execute(connection, "webhooks/record", id=delivery.id, endpoint_id=delivery.endpoint_id, **values)
 
@@ -189,7 +189,7 @@ def release(
     retry_for: timedelta,
     gone: bool = False,
 ) -> bool | None:
-    """The delivery was not taken. Returns whether its endpoint is on; None where the claim is lost."""
+    """Release a delivery that was not accepted. Returns whether its endpoint is on; None if the claim is lost."""
     is_on: bool | None = execute(
         connection,
         "webhooks/release",
@@ -208,10 +208,10 @@ def release(
 
 
 def give_back(connection: Connection, *, delivery: ClaimedDelivery) -> None:
-    """The delivery was not begun."""
+    """Give back a delivery that was not begun."""
     execute(connection, "webhooks/give_back", id=delivery.id, claim_token=delivery.claim_token)
 
 
 def prune(connection: Connection, *, batch_size: int) -> int:
-    """Delete deliveries that are long over; returns how many."""
+    """Delete deliveries that ended long ago; returns how many."""
     return len(execute(connection, "webhooks/prune", batch_size=batch_size).all())
