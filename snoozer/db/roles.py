@@ -1,4 +1,4 @@
-"""Roles of accounts, from the least to the most, and which one each act in the operators' room needs at least."""
+"""Roles of accounts, from the least to the most, and the least role that each act on operators' pages needs."""
 
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
@@ -8,7 +8,7 @@ Role = Literal["user", "viewer", "operator", "admin"]
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
-# A page asks by these names what to offer, and a route what to refuse.
+# A page looks up here which acts to offer, and a route which to refuse.
 LEAST_ROLE: Mapping[str, Role] = {
     "view": "viewer",
     "reactivate": "operator",
@@ -31,9 +31,9 @@ LEAST_ROLE: Mapping[str, Role] = {
     "unmask": "admin",
 }
 
-# What groups gave at a sign-in at the provider lasts as long as the session that was opened there.
+# A role given by groups at a sign-in at the provider lasts as long as the session that was opened there.
 GROUP_ROLE_LIFETIME = timedelta(days=1)
-# Closed for good: before such an act on many rows an operator is asked again who they are.
+# These acts close rows for good: before such an act on many rows operators must confirm their identity again.
 CONFIRMED_IN_BULK = frozenset({"dismiss", "mark_invalid", "resolve_drop"})
 
 
@@ -43,7 +43,7 @@ def at_least(role: str, least: Role) -> bool:
 
 
 def higher(given: str, by_group: str | None) -> Role:
-    """The higher one of two roles."""
+    """The higher of two roles."""
     return max(_known(given), _known(by_group or "user"), key=ROLES.index)
 
 
@@ -65,10 +65,10 @@ def parse_group_roles(text: str) -> dict[str, Role]:
 
 
 def role_of_groups(groups: Iterable[str], roles: Mapping[str, Role]) -> Role | None:
-    """The highest role that one of the groups gives; None where none does."""
+    """The highest role that one of the groups gives; None if no group gives one."""
     return max((roles[group] for group in groups if group in roles), key=ROLES.index, default=None)
 
 
 def _known(role: str) -> Role:
-    """A role that this release does not know is the least one."""
+    """A role that this release does not know counts as the least one."""
     return next((each for each in ROLES if each == role), "user")

@@ -1,4 +1,5 @@
-"""What an API token may do. A scope that writes does not read: a program that only adds needs no eye on the rest."""
+"""Rights of an API token. Write scopes do not include reading: a program that only adds snoozes needs no read
+access."""
 
 from enum import StrEnum
 

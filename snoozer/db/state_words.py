@@ -13,8 +13,8 @@ _PUBLIC |= {"waiting": "due", "uncertain": "due", "held": "claimed", "leaving": 
 
 
 def public_state(state: str, why: str | None) -> State:
-    """The word of API and pages. An overdue snooze is due, also while it waits for another try; one that a rest of its
-    owner defers is asleep."""
+    """The state that API and pages show. An overdue snooze is due, even while it waits for another try; a snooze that a
+    rest of its owner defers is asleep."""
     return "asleep" if why == "rest" else _PUBLIC[state]
 
 

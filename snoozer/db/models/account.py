@@ -15,8 +15,8 @@ NOW = text("now()")
 
 class Account(Base):
     """A person. `email` is lower case; reminders go to it only once it is verified. `browsers_forgotten` counts how
-    often the person signed out everywhere. `given_role` is of a command or an admin, `group_role` of the groups that
-    the organisation's provider named at the last sign-in there."""
+    often the person signed out everywhere. A command or an admin sets `given_role`; the groups that the organisation's
+    provider named at the last sign-in there set `group_role`."""
 
     __tablename__ = "accounts"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -37,7 +37,7 @@ class Account(Base):
 
     @property
     def role(self) -> Role:
-        """The higher one of the two roles."""
+        """The higher of the two roles."""
         return roles.higher(self.given_role, self.group_role)
 
     def may(self, act: str) -> bool:
@@ -92,7 +92,7 @@ class Session(Base):
 
 
 class Identity(Base):
-    """Who a person is at an organisation's provider: the subject of its issuer."""
+    """A person's identity at an organisation's provider: the issuer and its subject."""
 
     __tablename__ = "account_identities"
     issuer: Mapped[str] = mapped_column(primary_key=True)
@@ -106,7 +106,7 @@ class Identity(Base):
 
 
 class ApiToken(Base):
-    """A token of a person's program, sent as `Authorization: Bearer`. `scopes` are of domain.scopes."""
+    """A token of a person's program, sent as `Authorization: Bearer`. `scopes` are listed in domain.scopes."""
 
     __tablename__ = "api_tokens"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -154,7 +154,7 @@ class QuotaUsage(Base):
 
 
 class BulkAct(Base):
-    """An act on many messages, for a day: `result` is what it came to, `before` what it changed as it was."""
+    """An act on many messages, kept for a day: `result` is its result, `before` the changed rows as they were."""
 
     __tablename__ = "bulk_acts"
     account_id: Mapped[int] = mapped_column(
@@ -170,7 +170,7 @@ class BulkAct(Base):
 
 
 class UserPreset(Base):
-    """One of a person's own presets; without any, the language's defaults are offered."""
+    """A preset of a person; without any, the language's defaults are offered."""
 
     __tablename__ = "account_presets"
     account_id: Mapped[int] = mapped_column(

@@ -9,8 +9,8 @@ from snoozer.db.models.base import Base
 
 
 class AccountDeletion(Base):
-    """Asked for at `requested_at` and due a day later; from `begun_at` on it cannot be taken back. With `deliver` what
-    is still to come back comes first."""
+    """Requested at `requested_at` and due a day later; from `begun_at` on it cannot be withdrawn. With `deliver`,
+    waiting snoozes are delivered first."""
 
     __tablename__ = "account_deletions"
     account_id: Mapped[int] = mapped_column(

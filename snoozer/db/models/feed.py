@@ -9,7 +9,7 @@ from snoozer.db.models.base import Base
 
 
 class StoredFeed(Base):
-    """An address with a secret, at which a person's calendar or feed reader finds what is theirs."""
+    """A URL with a secret, from which a person's calendar or feed reader reads the person's snoozes."""
 
     __tablename__ = "feeds"
     id: Mapped[int] = mapped_column(primary_key=True)

@@ -11,12 +11,13 @@ NOW = text("now()")
 
 
 class ConnectedMailbox(Base):
-    """A mailbox at a server of its owner's. `secret` is the encrypted password, or the refresh token where
-    `login_method` is the name of a provider; `problem` a code, None while it works.
+    """A mailbox at a server of its owner's. `secret` is the encrypted password, or the refresh token if `login_method`
+    names a provider; `problem` is a code, None while it works.
 
     `owner` is the process that may change it until `owned_until`; `fence` grows with each change of owners. Its inbox
     was read for replies up to `replies_uidnext`. `brings_back` is what its owner wants at the time of a snooze: the
-    message back (return), a reminder, or both. What gets `snooze_flag` in the inbox is snoozed to `snooze_flag_time`.
+    message back (return), a reminder, or both. Messages in the inbox that get `snooze_flag` are snoozed to
+    `snooze_flag_time`.
     """
 
     __tablename__ = "mailboxes"
@@ -76,7 +77,7 @@ class MailboxSignIn(Base):
 
 
 class MailboxWatcher(Base):
-    """A process that watches mailboxes, each run of it under another id."""
+    """A process that watches mailboxes; each run has another id."""
 
     __tablename__ = "mailbox_watchers"
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -84,8 +85,8 @@ class MailboxWatcher(Base):
 
 
 class FlaggedMessage(Base):
-    """A message in the inbox of a mailbox that carried the flag which snoozes when that was chosen, or when it came
-    back: it is left as it is. UIDs are of the mailbox's `flagged_uidvalidity`."""
+    """A message in the inbox of a mailbox that carried the snooze flag when that was chosen, or when the message came
+    back: it is left alone. UIDs belong to the mailbox's `flagged_uidvalidity`."""
 
     __tablename__ = "mailbox_flagged"
     mailbox_id: Mapped[int] = mapped_column(

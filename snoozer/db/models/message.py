@@ -11,13 +11,13 @@ from snoozer.db.models.base import Base
 
 class MailboxMessage(Base):
     """A message that can return to its inbox, at `returns_at` for the snooze `snooze_id`: triggers keep both up to
-    date. A rest of its owner defers that to `deferred_until`.
+    date. A rest of its owner defers the return to `deferred_until`.
 
     Without a `mailbox_id` Snoozer keeps it: `folder` is inbox, snoozed, done or reminders, and `surfaced_at` its place
     in the list. `snippet` is the beginning of its text, None until housekeeping has read it.
 
     In a connected mailbox `place` is where it is, `wanted` where it should be, and `moving_to` the intent of a move,
-    written before it. `home` is where it returns to, `aside` the other folder that its owner put it into. Where it
+    written before the move. `home` is where it returns to, `aside` the other folder that its owner moved it to. If it
     does not return, only its reminder comes.
     """
 
@@ -118,5 +118,5 @@ def is_kept_by(user_email: str) -> ColumnElement[bool]:
 
 
 def is_message_of(row: Any) -> ColumnElement[bool]:
-    """Whether a message is that of a snooze or a send: kept here, in a connected mailbox, or one of each."""
+    """Whether a message belongs to a snooze or a send; it may be kept here, in a connected mailbox, or both."""
     return and_(MailboxMessage.user_email == row.user_email, MailboxMessage.message_id == row.message_id)

@@ -9,7 +9,7 @@ from snoozer.db.models.base import Base
 
 
 class Pause(Base):
-    """What operators hold back: everything, a person, a domain, a channel, a priority, or an address that takes no
+    """A hold by operators on everything, a person, a domain, a channel, a priority, or an address that takes no
     mail."""
 
     __tablename__ = "pauses"

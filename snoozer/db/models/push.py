@@ -23,8 +23,8 @@ class PushKey(Base):
 
 
 class PushDevice(Base):
-    """A browser that gets pushes (RFC 8030). `endpoint` is its address at a push service; with `public_key` and
-    `auth_secret` what is pushed is encrypted for it (RFC 8291). `problem` is a code, None while it works."""
+    """A browser that gets pushes (RFC 8030). `endpoint` is its address at a push service; pushes are encrypted for it
+    with `public_key` and `auth_secret` (RFC 8291). `problem` is a code, None while it works."""
 
     __tablename__ = "push_devices"
     id: Mapped[int] = mapped_column(primary_key=True)

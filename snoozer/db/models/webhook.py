@@ -15,9 +15,9 @@ WAITING = text("state = 'waiting'")
 
 
 class WebhookEndpoint(Base):
-    """A URL of a person's that events are posted to, signed with `secret`, and with `previous_secret` too while it
-    rotates; both are encrypted. `off_reason` is a code, None while the endpoint is on; `notice_at` is when the mail
-    that says so is to be sent."""
+    """A person's URL to which events are posted, signed with `secret`, and with `previous_secret` too while it rotates;
+    both are encrypted. `off_reason` is a code, None while the endpoint is on; `notice_at` is when to send the mail
+    about the switch-off."""
 
     __tablename__ = "webhook_endpoints"
     id: Mapped[int] = mapped_column(primary_key=True)

@@ -23,10 +23,10 @@ class Worker(Base):
 
 
 class CircuitBreaker(Base):
-    """The circuit breaker of one mail server, shared by all workers. `opened_at` is its last failure while it is open,
-    `away_since` the first one. One that an operator tripped is open until an operator resets it. `last_success_at`
-    is, to some seconds, when it last worked: it accepted a mail, or refused one recipient; `last_failure_at` is when it
-    could last not be used."""
+    """The circuit breaker of one mail server, shared by all workers. While it is open, `opened_at` is the time of the
+    last failure and `away_since` that of the first. A breaker tripped by an operator stays open until an operator
+    resets it. `last_success_at` is, within some seconds, when the server last worked: it accepted a mail, or refused
+    one recipient; `last_failure_at` is when it last could not be used."""
 
     __tablename__ = "circuit_breakers"
     server: Mapped[str] = mapped_column(primary_key=True)
@@ -48,7 +48,7 @@ class CircuitBreaker(Base):
 
 
 class HousekeepingRun(Base):
-    """When each chore last finished, on any clock."""
+    """When each chore last finished, run by any clock."""
 
     __tablename__ = "housekeeping_runs"
     chore: Mapped[str] = mapped_column(primary_key=True)
@@ -56,8 +56,8 @@ class HousekeepingRun(Base):
 
 
 class QueueMinute(Base):
-    """What happened in so many `seconds`: minutes of the last day, hours of the month before. The percentiles are those
-    of the lateness, in seconds; `due` and `oldest_due` were measured at its end."""
+    """Statistics of a span of `seconds`: minutes for the last day, hours for the month before. The percentiles are of
+    the lateness, in seconds; `due` and `oldest_due` were measured at the end of the span."""
 
     __tablename__ = "queue_minutes"
     seconds: Mapped[int] = mapped_column(Integer, primary_key=True)
@@ -80,7 +80,7 @@ class ServerStart(Base):
 
 
 class AcceptedTimeline(Base):
-    """A database that workers may go on with, as it was accepted; the latest row counts."""
+    """A database that workers may continue with, as it was accepted; the latest row counts."""
 
     __tablename__ = "accepted_timelines"
     id: Mapped[int] = mapped_column(primary_key=True)
