@@ -21,7 +21,7 @@ _MICROSECOND = timedelta(microseconds=1)
 
 
 class InvalidCursor(ValueError):
-    """The text is no cursor of this list."""
+    """The text is not a cursor of this list."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Cursor:
 
 @dataclass(frozen=True, kw_only=True)
 class Page(Generic[T]):
-    """Some rows and, where there are more, the cursor of the next page."""
+    """Some rows and, if there are more, the cursor of the next page."""
 
     rows: Sequence[T]
     next_cursor: Cursor | None
@@ -65,7 +65,7 @@ def live_or_archived(
     connection: Connection, rows: Callable[..., Select[Any]], *, id: int, user_email: str, changing: bool
 ) -> Found | None:
     """One of a person's `rows(snooze, send)`, live or archived; with `changing`, a live one is locked until the
-    transaction ends, and read after that, so that what was waited for is in it."""
+    transaction ends and read after that, so that the result includes changes it waited for."""
     is_live = and_(Snooze.id == id, Snooze.user_email == user_email)
     if changing:
         connection.execute(select(Snooze.id).where(is_live).with_for_update(key_share=True))

@@ -14,7 +14,7 @@ PAGE_SIZE = 50
 
 @dataclass(frozen=True, kw_only=True)
 class AccountPage:
-    """Some accounts, and the id behind which the next page begins; None where it is the last one."""
+    """Some accounts, and the id behind which the next page begins; None on the last page."""
 
     rows: list[Account]
     after: int | None
@@ -31,7 +31,7 @@ def page(connection: Connection, *, role: Role | None = None, after: int = 0) ->
 
 
 def with_roles(connection: Connection, *, wanted: Sequence[Role]) -> list[Account]:
-    """All accounts with one of the roles, the highest role first."""
+    """All accounts that have one of the roles, the highest role first."""
     found = select(Account).where(or_(*map(_has_role, wanted))).order_by(Account.id)
     with Session(bind=connection, expire_on_commit=False) as session:
         return sorted(session.execute(found).scalars(), key=lambda account: -ROLES.index(account.role))
@@ -44,7 +44,7 @@ def find(connection: Connection, *, id: int) -> Account | None:
 
 
 def _has_role(role: Role) -> ColumnElement[bool]:
-    """Whether the higher one of both roles is this one."""
+    """Whether the higher of both roles is this one."""
     lower = ROLES[: ROLES.index(role) + 1]
     return and_(
         Account.given_role.in_(lower),

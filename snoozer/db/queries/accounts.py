@@ -1,4 +1,4 @@
-"""What a person prefers: the locale, own presets, and times typed before; and whose open sessions are."""
+"""A person's preferences (locale, own presets, times typed before), and the owners of open sessions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ def saved_times(connection: Connection, *, account_id: int) -> SavedTimes:
 
 
 def of_sessions(connection: Connection, *, token_hashes: Sequence[str]) -> dict[str, Account]:
-    """The accounts of those of the sessions that are open, by one query; no session counts as used by it."""
+    """The accounts of the given sessions that are open, by one query; it does not count as use of a session."""
     open_ones = (
         select(Session.token_hash, Account)
         .join(Account, Account.id == Session.account_id)

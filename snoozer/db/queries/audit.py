@@ -1,4 +1,4 @@
-"""The audit log for pages, newest first by id: all of it, or what one actor did, one act, of one snooze, in a time."""
+"""The audit log for pages, newest first by id; optionally filtered by actor, act, snooze or time."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -17,7 +17,7 @@ _SHOWN = [column for column in AuditEntry.__table__.c if column.name != "hash"]
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which entries are wanted; None is any. `since` is in the time, `until` is not."""
+    """The wanted entries; None matches any. `since` is inclusive, `until` exclusive."""
 
     actor: str | None = None
     act: str | None = None
@@ -28,7 +28,7 @@ class Filter:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditPage:
-    """Some entries, and the id before which the next page begins; None where it is the last one."""
+    """Some entries, and the id before which the next page begins; None on the last page."""
 
     rows: list[Found]
     before: int | None

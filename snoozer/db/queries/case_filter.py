@@ -1,7 +1,7 @@
-"""Which cases: by what went wrong, who, when and about which message, as the address of the list says it.
+"""Filters of cases: by error, person, time and message, as the list's URL encodes them.
 
-An address of a page, and so a log, names no person and no message: both are named by the id of a snooze of the same
-person or message.
+A page's URL, and so a log, names no person and no message: both are given by the id of a snooze of the same person or
+message.
 """
 
 import re
@@ -14,7 +14,7 @@ from sqlalchemy import ColumnElement, and_, func, literal, select
 
 from snoozer.db.models import ArchivedSnooze, Snooze
 
-# The first digit of a fingerprint, as snooze_error_class() returns it, by the name that an address has for it.
+# The first digit of a fingerprint, as snooze_error_class() returns it, by its name in URLs.
 CLASSES = {"5xx": "5", "4xx": "4", "uncertain": "a", "lost": "b", "other": "0"}
 MAX_SPAN = timedelta(days=3660)
 _MAX_ID = 2**63 - 1
@@ -25,19 +25,20 @@ _SPAN = re.compile(r"([1-9][0-9]{0,4})([mhd])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}
 _EARLIEST, _LATEST = datetime(1970, 1, 1, tzinfo=UTC), datetime(9000, 1, 1, tzinfo=UTC)
 
-# A bind would hide that the partial indexes of cases fit.
+# A bound parameter would keep the planner from using the partial indexes of cases.
 IS_CASE: ColumnElement[bool] = Snooze.outcome == literal("retired", literal_execute=True)
 error_fingerprint: ColumnElement[str] = func.snooze_error_fingerprint(Snooze.last_error)
 recipient_domain = func.snooze_recipient_domain(Snooze.user_email)
 
 
 class InvalidFilter(ValueError):
-    """A field of the filter means nothing; the text says which and what may stand in it."""
+    """A field of the filter is invalid; the text says which field and what it may contain."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """What cases have in common; a field that is None leaves all of them. An empty one means every case.
+    """The properties that cases must have; a field that is None does not restrict them. An empty filter means every
+    case.
 
     `reason` is the fingerprint of an error. `person` and `message` are ids of snoozes, of the same person or the same
     message. `since` and `until` are when they became cases: an instant, or how long ago.
@@ -53,7 +54,7 @@ class Filter:
 
     @classmethod
     def from_args(cls, given: Mapping[str, Any]) -> Self:
-        """What the query of an address, or a form, names; other fields of it are left alone. Raises InvalidFilter."""
+        """Parse the query of a URL, or a form, and ignore its other fields. Raises InvalidFilter."""
         texts = {name: str(given.get(_names[name]) or "").strip() for name in _names}
         return cls(**{name: _PARSERS[name](text) for name, text in texts.items() if text})
 
@@ -75,7 +76,7 @@ class Filter:
         return any(getattr(self, field.name) is not None for field in fields(self))
 
     def conditions(self) -> list[ColumnElement[bool]]:
-        """What holds of a row of `Snooze` that is such a case."""
+        """The conditions on a row of `Snooze` that make it such a case."""
         found = [IS_CASE]
         if self.reason is not None:
             found.append(error_fingerprint == self.reason)
@@ -100,7 +101,7 @@ _names = {name: name for name in ("reason", "domain", "person", "message", "sinc
 
 
 def of_snooze(column: str, id: int) -> Any:
-    """A column of the snooze with this id, live or archived; NULL where there is none, so that nothing is equal."""
+    """A column of the snooze with this id, live or archived; NULL if there is none, so that no row is equal."""
     archived = ArchivedSnooze.__table__.c
     live = select(getattr(Snooze, column)).where(Snooze.id == id).correlate(None).scalar_subquery()
     old = select(archived[column]).where(archived.id == id).limit(1).scalar_subquery()

@@ -25,7 +25,7 @@ HOURS = 24
 @dataclass(frozen=True, kw_only=True)
 class CaseGroup:
     """Cases with the same fingerprint. `text` holds no addresses; `cases` is `MAX_COUNTED` + 1 for more, and `people`
-    are those of the newest `MAX_COUNTED`.
+    counts the people of the newest `MAX_COUNTED`.
 
     `hours` are the cases of each of the last 24 hours, the oldest hour first; `samples` the newest cases.
     """
@@ -57,7 +57,7 @@ def groups(connection: Connection, filter: Filter) -> list[CaseGroup]:
             samples=samples[row.fingerprint],
         )
         for row in figures
-        # Decided between two statements.
+        # A case may have been decided between the two statements.
         if row.fingerprint in samples
     ]
 
@@ -143,10 +143,10 @@ def _listed(fingerprints: Sequence[str]) -> Any:
 
 
 def _alike(filter: Filter, wanted: Any) -> Select[Any]:
-    """The cases of the filter that have the fingerprint of a row of `wanted`, which stands for its class."""
+    """The cases of the filter that have the fingerprint of a row of `wanted`, which represents its group."""
     others = replace(filter, reason=None, error_class=None, domain=None)
     alike = select(Snooze.id).where(*others.conditions(), error_fingerprint == wanted.c.fingerprint)
     if filter.domain is not None:
-        # An organisation's own domain is that of nearly all cases: by its index each group read them all.
+        # Nearly all cases may be in an organisation's own domain: through its index each group would read them all.
         alike = alike.where(func.coalesce(recipient_domain == filter.domain, False))
     return alike.correlate(wanted)

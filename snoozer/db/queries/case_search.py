@@ -1,4 +1,4 @@
-"""What an operator types to find a case: a number, a Message-ID or its hash, a fingerprint, a domain, an address."""
+"""Find a case by what an operator types: a number, a Message-ID or its hash, a fingerprint, a domain, an address."""
 
 import re
 
@@ -15,8 +15,8 @@ _MAX_ID = 2**63 - 1
 
 
 def find(connection: Connection, typed: str) -> int | Filter | None:
-    """The id of the snooze with this number or whose reminder has this Message-ID, or a filter of the cases that it is
-    about; None for nothing."""
+    """The id of the snooze with this number or whose reminder has this Message-ID, or a filter of the matching cases;
+    None if nothing matches."""
     number = _ID.fullmatch(typed)
     if number is not None and int(number[1]) <= _MAX_ID:
         return connection.execute(select(Snooze.id).where(Snooze.id == int(number[1]))).scalar_one_or_none()
@@ -33,8 +33,8 @@ def find(connection: Connection, typed: str) -> int | Filter | None:
 
 
 def person(connection: Connection, email: str) -> Filter | None:
-    """The person with exactly this address, as typed or in small letters, by one of their snoozes: a case where there
-    is one."""
+    """The person with exactly this address, as typed or in small letters, by one of their snoozes: a case if there is
+    one."""
     theirs = select(Snooze.id).where(Snooze.user_email.in_({email, email.lower()})).limit(1)
     for found in (theirs.where(IS_CASE), theirs):
         id = connection.execute(found).scalar_one_or_none()
@@ -44,7 +44,7 @@ def person(connection: Connection, email: str) -> Filter | None:
 
 
 def email_of(connection: Connection, filter: Filter) -> str | None:
-    """The address of the filter's person; None where there is no such snooze any more."""
+    """The address of the filter's person; None if the snooze is gone."""
     if filter.person is None:
         return None
     email: str | None = connection.execute(select(of_snooze("user_email", filter.person))).scalar_one()

@@ -1,4 +1,4 @@
-"""What operators see: cases, and one row with its sends and events.
+"""Reads for operators: cases, and one row with its sends and events.
 
 Cases are listed newest first by (finished_at, id). A `Filter` selects them.
 """
@@ -39,7 +39,7 @@ _key = tuple_(Snooze.finished_at, Snooze.id)
 
 @dataclass(frozen=True, kw_only=True)
 class CasePage:
-    """Some cases, newest first; `newer` and `older` are the cursors of the pages beside it, None for no page."""
+    """Some cases, newest first; `newer` and `older` are the cursors of the adjacent pages, None for no page."""
 
     rows: Sequence[Found]
     newer: Cursor | None
@@ -49,8 +49,8 @@ class CasePage:
 def page(
     connection: Connection, filter: Filter, *, before: Cursor | None = None, after: Cursor | None = None
 ) -> CasePage:
-    """`PAGE_SIZE` cases with the state of their send: the newest, those `before` a cursor, or those `after` it. A case
-    stays where it is while others come and go."""
+    """`PAGE_SIZE` cases with the state of their send: the newest, those `before` a cursor, or those `after` it. Paging
+    is stable while cases are added and removed."""
     chosen = (
         select(
             *columns(Snooze, "id user_email last_error attempts max_attempts crash_count finished_at"),
@@ -104,7 +104,7 @@ def count(connection: Connection, filter: Filter, *, until: datetime, limit: int
 
 def count_for_bulk(connection: Connection, filter: Filter, *, until: datetime, most: int) -> tuple[int, int]:
     """How many cases a bulk act is about (`most` + 1 for more than that), and how many of them may have been sent."""
-    # Through the index of the few sends that are not settled, and not by the send of each case.
+    # Use the index of the few unsettled sends rather than the send of each case.
     unsettled = Send.state == literal("uncertain", literal_execute=True)
     doubtful = _matching(filter, until).join(Send, and_(_its_send, unsettled)).limit(most + 1).subquery()
     uncertain = connection.execute(select(func.count()).select_from(doubtful)).scalar_one()
@@ -112,7 +112,7 @@ def count_for_bulk(connection: Connection, filter: Filter, *, until: datetime, m
 
 
 def error_text(connection: Connection, filter: Filter) -> str | None:
-    """What the errors of such cases have in common, as the fingerprint reads them; None when there is no such case."""
+    """The text that the errors of such cases share, as the fingerprint reads them; None if there is no such case."""
     text = select(func.snooze_error_text(Snooze.last_error)).where(*filter.conditions()).limit(1)
     return connection.execute(text).scalar_one_or_none()
 
@@ -184,7 +184,7 @@ def events(connection: Connection, *, id: int) -> Sequence[Found]:
 
 
 def open_breakers(connection: Connection) -> Sequence[Found]:
-    """The breakers that are not closed of mail servers in use, and who tripped them."""
+    """The breakers of mail servers in use that are not closed, and who tripped them."""
     in_use = select(column("server", Text)).select_from(table("open_breakers"))
     chosen = select(*columns(CircuitBreaker, "server tripped_at tripped_by")).where(CircuitBreaker.server.in_(in_use))
     return connection.execute(chosen.order_by(CircuitBreaker.server)).all()

@@ -1,4 +1,4 @@
-"""Whether a person deletes the account, and what that would take."""
+"""Whether a person deletes the account, and how much that would delete."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from snoozer.db.queries import Found
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """How many snoozes are still to come back, kept messages there are, and connected mailboxes."""
+    """The number of snoozes that are still to come back, kept messages, and connected mailboxes."""
 
     waiting: int
     kept: int
@@ -24,7 +24,7 @@ def pending(connection: Connection, *, account_id: int) -> Found | None:
 
 
 def preview(connection: Connection, *, account_id: int, user_email: str) -> Preview:
-    """What a deletion would take."""
+    """How much a deletion would delete."""
     waiting = select(func.count()).where(Snooze.user_email == user_email, Snooze.outcome.is_(None))
     kept = select(func.count()).select_from(MailboxMessage).where(is_kept_by(user_email))
     mailboxes = select(func.count()).where(ConnectedMailbox.account_id == account_id)

@@ -1,4 +1,4 @@
-"""Whether delivery fails, for every page: cheap enough to be asked every second."""
+"""The delivery status for every page: cheap enough to be queried every second."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,21 +10,21 @@ from snoozer.db.models import CircuitBreaker, MailboxMessage, Pause, Snooze
 from snoozer.db.models.state import is_claimable, is_unclaimed, state_of
 from snoozer.db.queries.pauses import NOTHING_HELD, Holds
 
-# What is due for longer is late for everybody, and not only in the order of a crowd.
+# A reminder due for longer is a sign of a failure, not only of many being due at once.
 DUE_FOR = timedelta(minutes=1)
 RETURN_FOR = timedelta(seconds=10)
-# A mail server that failed last, so long ago, may not be used any more.
+# A mail server whose last failure was longer ago than this may no longer be in use.
 FORGOTTEN_AFTER = timedelta(hours=1)
 MAX_LOOKED_AT = 100
 
 
 @dataclass(frozen=True, kw_only=True)
 class DeliveryStatus:
-    """Since when something does not work; None where it does.
+    """Since when each part of delivery does not work; None if it works.
 
     `away_since`: the mail server takes no mail, or refuses it for everybody (`refuses_everybody`). `due_since`: a
     reminder is due, and no worker takes it. `return_since`: a message is not back in the inbox. `is_held`: operators
-    hold something back; `holds`: what of it is one person's.
+    hold something back; `holds`: the holds that concern one person.
     """
 
     away_since: datetime | None
@@ -48,8 +48,8 @@ UNKNOWN = DeliveryStatus(away_since=None, refuses_everybody=False, due_since=Non
 
 
 def status(connection: Connection) -> DeliveryStatus:
-    """Of all mail servers in use. One whose breaker is closed is away, too, where it failed when it was last tried, and
-    a reminder waits for the next try: while few are due, no breaker opens."""
+    """The status over all mail servers in use. A server whose breaker is closed counts as away, too, if its last try
+    failed and a reminder waits for the next try: while few reminders are due, no breaker opens."""
     now, its = func.clock_timestamp(), state_of()
     open_breakers = table("open_breakers", column("since"), column("refuses_everybody"))
     failing = and_(

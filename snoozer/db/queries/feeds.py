@@ -1,4 +1,4 @@
-"""A person's feeds, and what is in them."""
+"""A person's feeds, and their entries."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -8,18 +8,18 @@ from sqlalchemy import Connection, func, select
 from snoozer.db.models import EMAIL, Send, Snooze, StoredFeed, promised_time
 from snoozer.db.queries import Found, columns
 
-# What came back longer ago is in no feed; the archive takes nothing that is younger.
+# Feeds omit returns older than this; the archive takes only older rows.
 RETURNED_WITHIN = timedelta(days=30)
 
 
 def of_account(connection: Connection, *, account_id: int) -> Sequence[Found]:
-    """All of a person's, the first one first, without their secrets' hashes."""
+    """All feeds of a person, oldest first, without the hashes of their secrets."""
     shown = select(*columns(StoredFeed, "id kind name shows_subject created_at used_at"))
     return connection.execute(shown.where(StoredFeed.account_id == account_id).order_by(StoredFeed.id)).all()
 
 
 def waiting(connection: Connection, *, user_email: str, size: int) -> Sequence[Found]:
-    """What comes back next, as far as it is not paused."""
+    """The snoozes that come back next, except paused ones."""
     parts = "id message_id subject note sender_email recurrence zone time_kind created_at updated_at"
     rows = select(*columns(Snooze, parts), promised_time().label("promise")).where(
         Snooze.user_email == user_email, Snooze.outcome.is_(None), ~Snooze.inactive
@@ -28,7 +28,7 @@ def waiting(connection: Connection, *, user_email: str, size: int) -> Sequence[F
 
 
 def returned(connection: Connection, *, user_email: str, size: int) -> Sequence[Found]:
-    """What came back last, newest first: once for each promise, when the first of message and reminder came."""
+    """The latest returns, newest first: one for each promise, at the time of the earlier of message and reminder."""
     sent_at = func.min(Send.sent_at).label("sent_at")
     rows = (
         select(*columns(Send, "snooze_id message_id scheduled_for"), sent_at)

@@ -1,4 +1,4 @@
-"""What a person's import would do, as its page shows it."""
+"""The preview of a person's import, for its page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ MAX_SHOWN = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """How many rows of each verdict; of the new ones, how many wait, should have come back since, and are over."""
+    """How many rows have each verdict; and how many of the new ones wait, should have come back since, and are over."""
 
     read_at: datetime
     new: int
@@ -28,7 +28,7 @@ class Summary:
 
 
 def summary(connection: Connection, *, account_id: int) -> Summary | None:
-    """What the file would do; None without one."""
+    """Count what the import would do; None without a file."""
     new = ImportRow.verdict == "new"
     waits = and_(new, ImportRow.state.in_(["waiting", "paused"]))
     past = and_(new, ImportRow.state == "waiting", ImportRow.promised <= func.now())

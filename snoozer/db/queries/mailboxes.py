@@ -12,7 +12,7 @@ from snoozer.db.models import ConnectedMailbox, FlaggedMessage, MailboxMessage
 from snoozer.db.queries import Found, columns
 from snoozer.db.statements import row_as
 
-# A server that is away for less is none of a person's business yet.
+# A server that is away for less is not shown to the person.
 TROUBLED_FOR = timedelta(minutes=5)
 LOOPBACK = "127.0.0.1"
 MAX_LISTED = 100
@@ -25,8 +25,8 @@ _SHOWN = (
 
 @dataclass(frozen=True, kw_only=True)
 class MailboxAccess:
-    """Where a mailbox is, and how to sign in. `secret` is the encrypted password, or the refresh token where
-    `login_method` is the name of a provider."""
+    """Where a mailbox is, and how to sign in. `secret` is the encrypted password, or the refresh token if
+    `login_method` names a provider."""
 
     id: int
     account_id: int
@@ -42,35 +42,35 @@ class MailboxAccess:
 
 
 def connected(connection: Connection, *, account_id: int) -> Sequence[Found]:
-    """All of a person's, the first that was connected first."""
+    """All mailboxes of a person, in the order in which they were connected."""
     return connection.execute(_of(account_id)).all()
 
 
 def find(connection: Connection, *, id: int, account_id: int) -> Found | None:
-    """One of a person's."""
+    """One mailbox of this person."""
     return connection.execute(_of(account_id).where(ConnectedMailbox.id == id)).first()
 
 
 def on_this_machine(connection: Connection, *, account_id: int, port: int) -> Found | None:
-    """The first of a person's whose server is at this port of the machine itself."""
+    """The person's first mailbox whose server is at this port of the machine itself."""
     here = (ConnectedMailbox.host == LOOPBACK, ConnectedMailbox.port == port)
     return connection.execute(_of(account_id).where(*here)).first()
 
 
 def count_left_flagged(connection: Connection, *, id: int) -> int:
-    """How many messages carry the flag that snoozes, and are left as they are."""
+    """How many messages carry the snooze flag and are left as they are."""
     found = select(func.count()).select_from(FlaggedMessage).where(FlaggedMessage.mailbox_id == id)
     return connection.execute(found).scalar_one()
 
 
 def troubled(connection: Connection, *, account_id: int) -> Sequence[Found]:
-    """A person's that are paused, or have had a problem for longer than TROUBLED_FOR."""
+    """The person's mailboxes that are paused, or have had a problem for longer than TROUBLED_FOR."""
     long_ago = ConnectedMailbox.problem_since < func.current_timestamp() - TROUBLED_FOR
     return connection.execute(_of(account_id).where(or_(ConnectedMailbox.state == "paused", long_ago))).all()
 
 
 def access(connection: Connection, *, id: int, account_id: int) -> MailboxAccess | None:
-    """How one of a person's is opened; None for one that is being disconnected, too."""
+    """How to open one of a person's mailboxes; None if it does not exist or is being disconnected."""
     shown = columns(
         ConnectedMailbox, "id account_id address host port security username login_method secret state problem"
     )
@@ -87,8 +87,8 @@ def secret(connection: Connection, *, id: int) -> Found | None:
 
 
 def of_everyone(connection: Connection) -> Sequence[Found]:
-    """Up to MAX_LISTED for operators, those that are in trouble the longest first, then the newest: each with the
-    process that owns it, and how many messages are snoozed in it."""
+    """Up to MAX_LISTED mailboxes for operators, the longest troubled first, then the newest: each with the process that
+    owns it, and how many messages are snoozed in it."""
     is_owned = ConnectedMailbox.owned_until > func.clock_timestamp()
     lies_there = and_(MailboxMessage.mailbox_id == ConnectedMailbox.id, MailboxMessage.place == "snoozed")
     snoozed = select(func.count()).select_from(MailboxMessage).where(lies_there).scalar_subquery()

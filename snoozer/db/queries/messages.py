@@ -14,11 +14,11 @@ from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_pag
 Folder = Literal["inbox", "snoozed", "done"]
 Field = Literal["text", "from", "subject"]
 
-# What is above all others in the inbox: more than these are where they returned to.
+# At most this many returned messages are shown at the top of the inbox; the rest appear in date order.
 MAX_BACK = 20
 _RETURNS = func.greatest(MailboxMessage.returns_at, MailboxMessage.deferred_until)
 _WAKES = func.coalesce(_RETURNS, MailboxMessage.surfaced_at)
-# In a connected mailbox. What is paused returns at no time: it is ordered last.
+# For a connected mailbox. A paused message has no return time: it is ordered last.
 _WAKES_THERE = func.coalesce(_RETURNS, datetime(9999, 1, 1, tzinfo=UTC))
 _OF_SNOOZE = "remind_at scheduled_for claimed_at recurrence"
 
@@ -50,8 +50,9 @@ def in_folder(
     without: Collection[int] = (),
     size: int = PAGE_SIZE,
 ) -> Page[Found]:
-    """The messages of a folder, each with its live snooze: the latest to arrive or return first, of what is snoozed the
-    first to return. With `terms`, those whose subject or sender have all of these texts; none of the ids `without`."""
+    """The messages of a folder, each with its live snooze: the latest to arrive or return first, in the snoozed folder
+    the first to return. With `terms`, only messages whose subject or sender have all of these texts; without the ids in
+    `without`."""
     found = _rows().where(is_kept_by(user_email), MailboxMessage.folder == folder)
     if without:
         found = found.where(MailboxMessage.id.not_in(without))
@@ -73,8 +74,8 @@ def chosen(
     size: int,
     terms: Sequence[tuple[Field, str]] = (),
 ) -> Sequence[int]:
-    """The ids of the first `size` messages of a folder that have all of these texts, in the order of `in_folder`. What
-    arrived, returned or was snoozed after `as_of` was not on the list that was shown then."""
+    """The ids of the first `size` messages of a folder that have all of these texts, in the order of `in_folder`.
+    Messages that arrived, returned or were snoozed after `as_of` are left out: they were not on the list shown then."""
     ids: Select[*tuple[Any, ...]] = select(MailboxMessage.id)
     ids = ids.where(is_kept_by(user_email), MailboxMessage.folder == folder)
     found = _having(ids.where(MailboxMessage.surfaced_at <= as_of), terms)
@@ -97,7 +98,7 @@ def heads(connection: Connection, *, user_email: str, ids: Sequence[int]) -> Seq
 
 
 def back(connection: Connection, *, user_email: str, size: int = MAX_BACK) -> Sequence[Found]:
-    """What returned and has not been read since, the last to return first."""
+    """Returned messages that have not been read since, the last to return first."""
     found = _rows().where(
         is_kept_by(user_email),
         MailboxMessage.returned,
@@ -148,7 +149,7 @@ def one(connection: Connection, *, id: int, user_email: str, whole: bool = False
 def entered_at(
     connection: Connection, *, mailbox_id: int, folder: str, uidvalidity: int, uids: Collection[int]
 ) -> Sequence[Found]:
-    """Those of these UIDs that are entered, each with its live snooze, and when it came back last."""
+    """The entries at these UIDs, each with its live snooze, and when it came back last."""
     here = and_(
         MailboxMessage.mailbox_id == mailbox_id,
         MailboxMessage.folder == folder,
@@ -171,8 +172,8 @@ def leaving(connection: Connection, *, mailbox_id: int, folder: str) -> set[int]
 
 
 def asleep(connection: Connection, *, mailbox_id: int, folder: str, after: Cursor | None, size: int) -> Page[Found]:
-    """What is asleep in a mailbox, in `folder` or on its way there, the first to return first: what is paused comes
-    last."""
+    """Messages that are asleep in a mailbox, in `folder` or on their way there, the first to return first and paused
+    ones last."""
     message = MailboxMessage
     lies_there = and_(message.folder == folder, message.place == "snoozed", message.wanted == "snoozed")
     is_to_go_there = and_(_is_moving(), Snooze.id.is_not(None))
@@ -181,8 +182,8 @@ def asleep(connection: Connection, *, mailbox_id: int, folder: str, after: Curso
 
 
 def returned_to(connection: Connection, *, mailbox_id: int, folder: str, size: int) -> Sequence[Found]:
-    """The UIDs and the UIDVALIDITY of what came back to a folder, the last to come back first. Whether it was
-    read since, its server knows."""
+    """The UIDs and the UIDVALIDITY of messages that came back to a folder, the last to come back first. Only the server
+    knows whether they were read since."""
     message = MailboxMessage
     returned = (
         select(func.max(Send.sent_at).label("at")).where(is_message_of(Send), Send.channel == "mailbox").lateral()
@@ -199,8 +200,8 @@ def returned_to(connection: Connection, *, mailbox_id: int, folder: str, size: i
 
 
 def located(connection: Connection, *, user_email: str, message_id: str, at_home: bool = False) -> Found | None:
-    """Where a message of a person's was seen last in a connected mailbox; with `at_home`, only one that is back or was
-    never taken away."""
+    """Where one of a person's messages was seen last in a connected mailbox; with `at_home`, only a message that is
+    back or was never taken away."""
     its = and_(MailboxMessage.user_email == user_email, MailboxMessage.message_id == message_id)
     found = select(*columns(MailboxMessage, "mailbox_id folder uidvalidity uid")).where(its, ~MailboxMessage.is_kept)
     return connection.execute(found.where(MailboxMessage.place == "home") if at_home else found).first()
@@ -265,7 +266,7 @@ def _entries() -> Select[*tuple[Any, ...]]:
 
 
 def _is_moving() -> ColumnElement[bool]:
-    """What is due stays where it is, or comes back."""
+    """Whether the message is to be moved to the snoozed folder: a due message stays where it is, or comes back."""
     return and_(
         MailboxMessage.place == "home",
         MailboxMessage.wanted == "snoozed",

@@ -23,7 +23,7 @@ _last_seen_by = func.coalesce(Worker.stopped_at, func.current_timestamp())
 @dataclass(frozen=True, kw_only=True)
 class QueueMetrics:
     """The state at `at`, by the database's clock. A count of `MAX_COUNTED` + 1 means more than that; with `more_due`,
-    those that wait and are due are of the rows that are due the longest, and there are more.
+    only the rows that are due the longest were classified, and there are more.
 
     Each snooze that waits counts once (support/backlog.sql): it is `due`, `behind_key`, `deferred` to a newer release,
     or its attempts are `spent`; it waits for another try (`retrying`, the oldest promised at `oldest_retry`), is `held`
@@ -64,7 +64,7 @@ class QueueMetrics:
 
     @property
     def unsent(self) -> int:
-        """How many are promised, not sent yet and not in hand: due, behind others, or to be tried again."""
+        """How many are promised, not sent and not claimed yet: due, behind others, or to be tried again."""
         return self.due + self.behind_key + self.deferred + self.retrying + self.held
 
 
@@ -85,7 +85,7 @@ def alive(connection: Connection, *, dead_after: timedelta) -> int:
 
 
 def breakers(connection: Connection) -> Sequence[Found]:
-    """The breakers of all mail servers, those that are not closed first."""
+    """The breakers of all mail servers, open and half-open ones first."""
     shown = select(
         *columns(CircuitBreaker, "server state failures last_failure opened_at updated_at"),
         *columns(CircuitBreaker, "last_success_at last_failure_at away_since refuses_everybody"),
@@ -106,8 +106,8 @@ def uncertain(connection: Connection) -> Sequence[Found]:
 
 
 def oldest_due(connection: Connection) -> float:
-    """For how many seconds the oldest snooze that waits for a worker has been due; 0 when none does. Where none of the
-    `MAX_COUNTED` that are due the longest does, the next one is taken for it."""
+    """For how many seconds the oldest snooze that waits for a worker has been due; 0 if none waits. If none of the
+    `MAX_COUNTED` longest due rows waits for a worker, the next row is taken as the oldest."""
     due = _longest_due().subquery()
     ready = select(due.c.remind_at).where(due.c.state == "due").order_by(due.c.remind_at).limit(1)
     following = select(Snooze.remind_at).where(*_due).order_by(Snooze.remind_at).offset(MAX_COUNTED + 1).limit(1)
@@ -117,7 +117,7 @@ def oldest_due(connection: Connection) -> float:
 
 
 def _longest_due() -> Select[tuple[datetime, str]]:
-    """Up to `MAX_COUNTED` + 1 rows whose time came the longest ago, in order: when, and the state of each."""
+    """Up to `MAX_COUNTED` + 1 of the longest due rows, in order: when each was due, and its state."""
     its = state_of()
     rows = select(Snooze.remind_at, its.c.state).join(its, literal(True)).where(*_due)
     return rows.order_by(Snooze.remind_at).limit(MAX_COUNTED + 1)

@@ -1,4 +1,4 @@
-"""Operations as operators see them: the list, newest first, one of them, and what became of its rows."""
+"""Operations for operators' pages: the list, newest first, one operation, and the results of its rows."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

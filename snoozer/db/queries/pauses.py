@@ -1,4 +1,4 @@
-"""Pauses as pages show them: what lasts and what is over, and what holds back a person's snoozes."""
+"""Pauses for pages: active and ended ones, and the holds on a person's snoozes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,8 +22,8 @@ IS_ACTIVE: ColumnElement[bool] = and_(
 
 @dataclass(frozen=True, kw_only=True)
 class Holds:
-    """Since when operators hold back what comes to a person; None where they do not. `mail`: reminders to everybody or
-    to this person; `returns`: messages, too. `invalid`: their address takes no mail."""
+    """Since when operators hold back a person's snoozes; None if they do not. `mail`: reminders to everybody or to this
+    person; `returns`: messages, too. `invalid`: their address takes no mail."""
 
     mail: datetime | None = None
     returns: datetime | None = None
@@ -34,7 +34,7 @@ NOTHING_HELD = Holds()
 
 
 def active(connection: Connection) -> Sequence[Found]:
-    """The pauses that last, the newest first, each with how many snoozes it has set aside (MAX_COUNTED + 1: more)."""
+    """The active pauses, newest first, each with how many snoozes it has set aside (MAX_COUNTED + 1: more)."""
     return connection.execute(
         select(*columns(Pause, _COLUMNS), _set_aside().label("set_aside"))
         .where(Pause.ended_at.is_(None))
@@ -44,7 +44,7 @@ def active(connection: Connection) -> Sequence[Found]:
 
 
 def over(connection: Connection, *, before: Cursor | None = None) -> Page[Found]:
-    """The next `PAGE_SIZE` pauses that are over, newest first."""
+    """The next `PAGE_SIZE` ended pauses, newest first."""
     chosen = (
         select(*columns(Pause, _COLUMNS))
         .where(Pause.ended_at.is_not(None))
@@ -64,7 +64,7 @@ def one(connection: Connection, *, id: int) -> Found | None:
 
 
 def holds(connection: Connection, *, email: str) -> Holds:
-    """What operators hold back of a person, as their pages say it."""
+    """The holds by operators on a person's snoozes, for their pages."""
 
     def since(*scopes: ColumnElement[bool]) -> Any:
         return select(func.min(Pause.since)).where(IS_ACTIVE, or_(*scopes)).scalar_subquery()
@@ -85,7 +85,7 @@ def holds(connection: Connection, *, email: str) -> Holds:
 
 
 def invalid(connection: Connection, *, email: str) -> int | None:
-    """The pause of an address that takes no mail; None where it does."""
+    """The pause of an address that takes no mail; None if it takes mail."""
     marked = and_(Pause.kind == "invalid", Pause.value == email, Pause.ended_at.is_(None))
     return connection.execute(select(Pause.id).where(marked)).scalar_one_or_none()
 

@@ -1,4 +1,4 @@
-"""All that is stored about one person, read in pages by the export; each page is a transaction of its own."""
+"""All data stored about one person, read in pages by the export; each page is its own transaction."""
 
 from array import array
 from collections.abc import Sequence
@@ -49,8 +49,8 @@ class Section:
     is_kept: bool | None = None
 
 
-# Beside the account itself, and its snoozes with their sends and events. A new table with a person's data is one entry
-# here, or has its reason in tests/db/test_personal_data.py.
+# Besides the account itself, and its snoozes with their sends and events. A new table with a person's data needs an
+# entry here, or a reason in tests/db/test_personal_data.py.
 SECTIONS = (
     Section(type="preset", model=UserPreset, columns=("position", "label", "phrase")),
     Section(type="phrase", model=TypedPhrase, columns=("phrase", "used_at")),
@@ -145,8 +145,8 @@ def section_rows(
 
 
 def snooze_ids(connection: Connection, *, user_email: str, waiting: bool = False) -> Ids:
-    """The ids of a person's snoozes, live and archived; with `waiting` of those that have not returned yet. A row that
-    is archived later keeps its id."""
+    """The ids of a person's snoozes, live and archived; with `waiting` only of snoozes that have not returned yet. A
+    row that is archived later keeps its id."""
     live = select(Snooze.id).where(Snooze.user_email == user_email)
     if waiting:
         return _ids(connection, live.where(Snooze.outcome.is_(None)))
@@ -161,7 +161,7 @@ def snoozes(connection: Connection, *, ids: Ids, user_email: str) -> Sequence[Fo
 
 
 def sends(connection: Connection, *, ids: Ids, user_email: str) -> Sequence[Found]:
-    """What the ledger has of these snoozes, the oldest promise first."""
+    """The ledger's entries for these snoozes, the oldest promise first."""
     found = {row.id: row for model in (ArchivedSend, Send) for row in _sends(connection, model, ids, user_email)}
     return sorted(found.values(), key=lambda row: (row.snooze_id, row.scheduled_for, row.id))
 
@@ -174,7 +174,7 @@ def events(connection: Connection, *, ids: Ids) -> Sequence[Found]:
 
 @dataclass(frozen=True, kw_only=True)
 class Counts:
-    """How much there is of a person: snoozes that have not returned, those that are over, kept messages."""
+    """The amount of a person's data: snoozes that have not returned, finished snoozes, kept messages."""
 
     waiting: int
     finished: int
@@ -206,7 +206,7 @@ def zones(connection: Connection, *, user_email: str) -> list[str]:
 
 
 def original(connection: Connection, *, id: int, user_email: str) -> Found | None:
-    """A kept message with its bytes, and where it is; None where it is gone."""
+    """A kept message with its bytes, and where it is; None if it is gone."""
     row = select(*MailboxMessage.__table__.columns, MessageOriginal.original)
     return connection.execute(
         row.where(MailboxMessage.id == id, MessageOriginal.id == MailboxMessage.id, is_kept_by(user_email))

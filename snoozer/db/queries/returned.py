@@ -1,4 +1,4 @@
-"""What was asked of messages that are back, and when they came back."""
+"""Messages that are back: when each was due, and when it came back."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from snoozer.db.queries import columns
 
 @dataclass(frozen=True, kw_only=True)
 class Return:
-    """The last return of a message: when it was due, and when it came. `note` is what its owner wrote. `is_kept` is of
-    one in the mailbox that Snoozer keeps, `database_was_away` of one due while the database did not run; `delayed_by`
-    is what a connected mailbox had to wait for."""
+    """The last return of a message: when it was due, and when it came. `note` is its owner's note. `is_kept` is True
+    for a message in the mailbox that Snoozer keeps, `database_was_away` if the database did not run when it was due;
+    `delayed_by` is what delayed it in a connected mailbox."""
 
     note: str | None
     due: datetime
@@ -31,7 +31,7 @@ class Return:
 
 
 def last_returns(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> dict[str, Return]:
-    """By message, as far as they are not archived."""
+    """By message, except archived ones."""
     if not message_ids:
         return {}
     kept = exists().where(is_message_of(Send), MailboxMessage.is_kept)

@@ -1,4 +1,4 @@
-"""The paper trail of one snooze for its owner, who is known to own it."""
+"""The events of one snooze for its owner; the caller has checked the ownership."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Select, func, select
 from snoozer.db.models import ArchivedSend, Event, Send
 from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 
-# What its owner does and can undo.
+# Acts of the owner that can be undone.
 UNDOABLE = ("edited", "skipped", "paused", "resumed", "back", "cancelled", "noted", "done")
 
 
@@ -32,7 +32,7 @@ def last_act(connection: Connection, *, id: int, event: int | None = None) -> Fo
 
 
 def last_promise(connection: Connection, *, id: int) -> Any:
-    """The newest promise of a snooze that the ledger has, live or archived; None while nothing came of it."""
+    """The newest promise of a snooze in the ledger, live or archived; None if it has no entry."""
     for send in (Send, ArchivedSend.__table__.c):
         newest = connection.execute(select(func.max(send.scheduled_for)).where(send.snooze_id == id)).scalar_one()
         if newest is not None:

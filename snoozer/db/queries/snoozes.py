@@ -26,7 +26,7 @@ from snoozer.db.models.state import in_state, is_overdue, state_of
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, live_or_archived, make_page
 
 Field = Literal["text", "from", "subject", "note"]
-# Of rows that are read one after the other.
+# How many rows to read at a time.
 READ_SIZE = 500
 SoughtState = Literal["asleep", "late", "paused", "stuck"]
 
@@ -41,8 +41,8 @@ _SEARCHED: dict[Field, tuple[Any, ...]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """What a snooze must have: texts, each in a field; a state, without one anything that has not returned yet; a
-    promise from `since` on and earlier than `before`; with `repeats` a recurrence."""
+    """The properties that a snooze must have: texts, each in a field; a state, or without one any snooze that has not
+    returned yet; a promise from `since` on and earlier than `before`; with `repeats` a recurrence."""
 
     texts: tuple[tuple[Field, str], ...] = ()
     state: SoughtState | None = None
@@ -101,7 +101,7 @@ def found(
     after: Cursor | None = None,
     size: int = PAGE_SIZE,
 ) -> Page[Found]:
-    """What meets all filters, the next one first."""
+    """The snoozes that meet all filters, the next one first."""
     rows = _filtered(_rows(), user_email=user_email, filters=filters, now=now)
     if after is not None:
         rows = rows.where(tuple_(Snooze.remind_at, Snooze.id) > (after.at, after.id))
@@ -116,8 +116,8 @@ def count_found(connection: Connection, *, user_email: str, filters: Filters, no
 
 
 def chosen(connection: Connection, *, user_email: str, filters: Filters, as_of: datetime, size: int) -> Sequence[int]:
-    """The ids of the first `size` that meet all filters as of the time at which a list was shown, the next one first.
-    What its owner made or changed since then was not on that list."""
+    """The ids of the first `size` snoozes that meet all filters as of the time at which a list was shown, the next one
+    first. Snoozes that their owner made or changed since then are left out: they were not on that list."""
     rows = _filtered(_counted(Snooze.id), user_email=user_email, filters=filters, now=as_of)
     unchanged = or_(
         Snooze.updated_at <= as_of, Snooze.claimed_at.is_not(None), Snooze.attempts + Snooze.crash_count > 0
@@ -138,7 +138,7 @@ def stuck(connection: Connection, *, user_email: str, size: int = 20) -> Sequenc
 
 
 def came_back(connection: Connection, *, user_email: str, since: datetime, size: int = 5) -> Sequence[Found]:
-    """What returned since then, newest first, unless it was snoozed again."""
+    """Snoozes that returned since then, newest first, except messages that were snoozed again."""
     return connection.execute(
         _rows()
         .where(Snooze.user_email == user_email, Snooze.outcome == "sent", Snooze.remind_at > since, ~_snoozed_again())
@@ -177,7 +177,7 @@ def alive(connection: Connection, *, user_email: str, message_id: str) -> Found 
 
 
 def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> dict[str, Found]:
-    """By message: the snooze whose reminder is overdue or could not be delivered, where there is one."""
+    """By message: the snooze, if any, whose reminder is overdue or could not be delivered."""
     these = _rows().where(Snooze.user_email == user_email, Snooze.message_id.in_(message_ids))
     overdue = these.where(is_overdue(func.clock_timestamp()))
     undeliverable = these.where(Snooze.outcome == "retired", ~_snoozed_again())
@@ -186,7 +186,7 @@ def unsent(connection: Connection, *, user_email: str, message_ids: Sequence[str
 
 def sends(connection: Connection, *, id: int, size: int = 100, after: Cursor | None = None) -> Sequence[Found]:
     """The sends of a snooze, the newest promise first; a recurring one may have any number of them. `digest_size` is
-    how many reminders one mail has; of one without a mail of its own, `state` and `sent_at` are those of that mail."""
+    how many reminders one mail has; a send that was part of a digest has the `state` and `sent_at` of the digest."""
     return (
         connection.execute(_sends(Send, id=id, size=size, after=after)).all()
         or connection.execute(_sends(ArchivedSend, id=id, size=size, after=after)).all()
@@ -227,7 +227,7 @@ def by_the_clock(
 
 
 def waiting(connection: Connection, *, user_email: str, now: datetime) -> Iterator[Found]:
-    """What has not come yet, by promise, the next one first: what is asleep, and what a rest of its owner defers. Read
+    """Snoozes that have not come yet, by promise, the next one first: asleep, or deferred by a rest of the owner. Reads
     READ_SIZE at a time."""
     promise = promised_time()
     rows = select(Snooze.id, Snooze.subject, promise.label("promise"), Snooze.at_any_hour).where(
@@ -260,7 +260,7 @@ def trouble(
 
 def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     """A snooze with its kept message and the send of its newest promise, from the live tables or the archive's.
-    `digest_size` is how many reminders its mail has, where a rest deferred it."""
+    `digest_size` is how many reminders its mail has, if a rest deferred it."""
     its_sends = select(send.id).where(send.snooze_id == snooze.id, send.channel == EMAIL)
     newest = its_sends.order_by(send.scheduled_for.desc()).limit(1).correlate(snooze).scalar_subquery()
     kept = and_(is_message_of(snooze), MailboxMessage.is_kept)
@@ -327,8 +327,8 @@ def _sends(send: Any, *, id: int, size: int, after: Cursor | None) -> Select[*tu
 
 
 def _digest_size(row: Any, snooze_id: Any) -> ColumnElement[int | None]:
-    """How many promises the digest lists that the one of this row is in, or whose mail it is; NULL where it has its own
-    mail."""
+    """The number of promises in the digest that lists this row's promise, or that is its mail; NULL if the row has its
+    own mail."""
     its, listed = aliased(DigestMember), aliased(DigestMember)
     as_member = select(its.digest_id).where(its.snooze_id == snooze_id, its.scheduled_for == row.scheduled_for)
     as_first = select(Digest.id).where(Digest.snooze_id == snooze_id, Digest.scheduled_for == row.scheduled_for)

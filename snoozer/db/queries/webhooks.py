@@ -1,4 +1,4 @@
-"""A person's endpoints of webhooks, and what was sent to them. No secret is read."""
+"""A person's endpoints of webhooks, and their deliveries. No secret is read."""
 
 from collections.abc import Sequence
 
@@ -23,20 +23,20 @@ def of_account(connection: Connection, *, account_id: int) -> Sequence[Found]:
 
 
 def endpoint(connection: Connection, *, id: int, account_id: int) -> Found | None:
-    """One endpoint; None where this person has none such."""
+    """One endpoint; None if this person has no such endpoint."""
     shown = select(*columns(WebhookEndpoint, _ENDPOINT))
     return connection.execute(shown.where(WebhookEndpoint.id == id, WebhookEndpoint.account_id == account_id)).first()
 
 
 def off(connection: Connection, *, account_id: int) -> Sequence[Found]:
-    """Endpoints of a person that were switched off, and not by them."""
+    """Endpoints of a person that were switched off by Snoozer, not by the person."""
     shown = select(*columns(WebhookEndpoint, "id url off_reason off_at"))
     mine = shown.where(WebhookEndpoint.account_id == account_id, WebhookEndpoint.off_reason != "owner")
     return connection.execute(mine.order_by(WebhookEndpoint.id)).all()
 
 
 def deliveries(connection: Connection, *, endpoint_id: int, before: int | None, size: int) -> Sequence[Found]:
-    """What was and is to be sent to an endpoint, the last first; with `before` what comes after that one."""
+    """Deliveries to an endpoint, sent or waiting, the last first; with `before` only those before it."""
     shown = select(*columns(WebhookDelivery, _DELIVERY)).where(WebhookDelivery.endpoint_id == endpoint_id)
     if before is not None:
         shown = shown.where(WebhookDelivery.id < before)
@@ -44,6 +44,6 @@ def deliveries(connection: Connection, *, endpoint_id: int, before: int | None, 
 
 
 def delivery(connection: Connection, *, id: int, account_id: int) -> Found | None:
-    """One delivery; None where this person has none such."""
+    """One delivery; None if this person has no such delivery."""
     shown = select(*columns(WebhookDelivery, _DELIVERY))
     return connection.execute(shown.where(WebhookDelivery.id == id, WebhookDelivery.account_id == account_id)).first()
