@@ -1,4 +1,4 @@
--- What the ledger knows of mails that left more than once: how often each was recorded as uncertain, and its bytes.
+-- Ledger entries of mails that left more than once: how often each was recorded as uncertain, and its bytes.
 SELECT
     send.message_id,
     send.reminder_message_id,

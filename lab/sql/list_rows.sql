@@ -1,6 +1,6 @@
--- Where each message is on its way, by what is committed: the first few of each stage, and how many there are.
--- A row whose promise has passed is due, also while it waits to be tried again. One that was just sent stays in `sent`
--- for three seconds, so that it can be seen there.
+-- The stage of each message, by committed state: the first few of each stage, and how many there are. A row whose
+-- promise has passed is due, also while it waits to be tried again. A row that was just sent stays in `sent` for three
+-- seconds, so that it can be seen there.
 WITH placed AS (
     SELECT
         snooze.id,

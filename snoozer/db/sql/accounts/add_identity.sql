@@ -1,4 +1,4 @@
--- Let a person at a provider sign in to an account. Returns no row where another one of this provider does already.
+-- Let a person at a provider sign in to an account. No row if another identity of this provider can already.
 INSERT INTO account_identities (issuer, subject, account_id)
 SELECT :issuer, :subject, :account_id
 WHERE NOT EXISTS (

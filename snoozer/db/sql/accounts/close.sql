@@ -1,4 +1,4 @@
--- Close an account: signing in and its tokens are refused. Returns no row where there is no such account.
+-- Close an account: sign-ins and its tokens are refused. No row if the account does not exist.
 UPDATE accounts AS account
 SET disabled_at = COALESCE(account.disabled_at, clock_timestamp())
 FROM accounts AS before

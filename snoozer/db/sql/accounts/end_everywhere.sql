@@ -1,6 +1,6 @@
--- End every session of this account but the one of `kept_hash`, where there is one, and what could become one: mailed
+-- End every session of this account except that of `kept_hash`, if given, and everything that could become one: mailed
 -- sign-in links, sign-ins at mail providers that have begun, the marks of browsers that signed in before. With `tokens`
--- its API tokens are revoked, too, and with `feeds` the addresses of its feeds are unknown from then on.
+-- revoke its API tokens, too, and with `feeds` delete its feeds, whose URLs then stop working.
 WITH links AS (
     UPDATE sign_ins
     SET used_at = clock_timestamp()

@@ -1,4 +1,4 @@
--- End up to batch_size roles that groups gave longer than a lifetime ago. Returns whose, and what they were.
+-- End up to batch_size roles that groups gave longer than a lifetime ago. Returns their accounts and the roles.
 WITH past AS MATERIALIZED (
     SELECT id, group_role AS role_before
     FROM accounts

@@ -1,4 +1,5 @@
--- Whether an open account was given the role admin, whatever groups say, and its owner has not asked for its deletion.
+-- Whether an open account was given the role admin (other than by groups), and its owner has not asked for its
+-- deletion.
 SELECT EXISTS (
     SELECT 1
     FROM accounts

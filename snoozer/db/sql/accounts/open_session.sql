@@ -1,5 +1,5 @@
--- Open a session, and end the one that it replaces in the same browser. Following a mailed link verifies the address.
--- Who signs in is confirmed by that.
+-- Open a session, and end the session that it replaces in the same browser. Following a mailed link verifies the
+-- address. The sign-in counts as a confirmation of identity.
 WITH verified AS (
     UPDATE accounts
     SET verified_at = COALESCE(verified_at, clock_timestamp()),

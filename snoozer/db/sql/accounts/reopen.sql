@@ -1,4 +1,4 @@
--- Open a closed account again; its tokens are accepted again. Returns no row where there is no such account.
+-- Open a closed account again; its tokens are accepted again. No row if the account does not exist or is being deleted.
 UPDATE accounts AS account
 SET disabled_at = NULL
 FROM accounts AS before

@@ -1,6 +1,6 @@
 -- Create a sign-in for an address, at most max_per_hour within the hour. A browser that signed in to this account
--- before has a count of its own; all others share one. An address without an open account gets one that cannot be used,
--- so that its tries take as long; only a console (no browser) gets none. Called under lock_sign_in.
+-- before is counted separately; all others share one count. An address without an open account gets a sign-in that
+-- cannot be used, so that its tries take as long; only a console (no browser) gets none. Call it under lock_sign_in.
 INSERT INTO sign_ins (account_id, email_hash, token_hash, code_hash, browser_hash, known_hash, expires_at)
 SELECT account.id, :email_hash, :token_hash, :code_hash, :browser_hash, :known_hash, clock_timestamp() + :lifetime
 FROM (VALUES (CAST(:email AS text))) AS requested (email)

@@ -1,4 +1,4 @@
--- The account of an unexpired session; one that is idle for :idle_for is expired.
+-- The account of an unexpired session; a session that is idle for :idle_for is expired.
 SELECT account_id
 FROM sessions
 JOIN accounts ON accounts.id = sessions.account_id

@@ -1,4 +1,4 @@
--- Set what the groups of an account give it, and when they did. Returns what they gave before.
+-- Set the role that an account's groups give it, and the time. Returns the role that they gave before.
 UPDATE accounts AS account
 SET group_role = CAST(:role AS text),
     group_role_at = clock_timestamp()

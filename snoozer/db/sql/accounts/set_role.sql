@@ -1,4 +1,4 @@
--- Give an account a role; the one that its groups give stays. Returns no row where there is no such account.
+-- Give an account a role; the role that its groups give stays. No row if the account does not exist.
 UPDATE accounts AS account
 SET role = :role
 FROM accounts AS before

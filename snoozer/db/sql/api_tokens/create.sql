@@ -1,5 +1,5 @@
--- Create a token for a person's program, with scopes, and an end where there is one. Returns its id; none without an
--- open account.
+-- Create a token for a person's program, with scopes and an optional expiry. Returns its id; no row without an open
+-- account.
 INSERT INTO api_tokens (account_id, token_hash, name, scopes, expires_at)
 SELECT id, :token_hash, :label, CAST(:scopes AS text[]), CAST(:expires_at AS timestamptz)
 FROM accounts

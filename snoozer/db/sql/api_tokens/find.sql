@@ -1,5 +1,5 @@
--- The token with this secret, unless it is revoked or its account is closed: whose it is, what it may do, and whether
--- its end has come.
+-- The token with this secret, unless it is revoked or its account is closed: its owner, its scopes, and whether it has
+-- expired.
 SELECT
     token.id,
     token.account_id,

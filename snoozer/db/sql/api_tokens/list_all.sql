@@ -1,5 +1,5 @@
--- The tokens of one person, or of all people, without the secrets: an id to name them by, what they may do, and
--- whether they are accepted.
+-- The tokens of one person, or of all people, without the secrets: an id to name them by, their scopes, and whether
+-- they are accepted.
 SELECT
     token.id,
     account.email,

@@ -1,5 +1,5 @@
--- Check up to batch_size entries behind after_id: how many were read, the last one, and the first one that does not
--- fit its content or the entry before it. An entry is missing where ids have a gap, at the beginning also.
+-- Check up to batch_size entries behind after_id: how many were read, the last one, and the first one that does not fit
+-- its content or the entry before it. A gap in the ids, also at the beginning, means that an entry is missing.
 WITH link AS (
     SELECT
         entry.id,

@@ -1,4 +1,4 @@
--- The newest entry of the audit log and its hash, which stands for all before it.
+-- The newest entry of the audit log and its hash, which covers all entries before it.
 SELECT id, hash
 FROM audit_log
 ORDER BY id DESC

@@ -1,5 +1,5 @@
--- Note how many seconds ago the mail server last worked, and last failed, whatever became of the breaker; nothing else
--- changes. NULL where nothing is known; a later time that is known stays. No row while another worker notes it.
+-- Note how many seconds ago the mail server last worked, and last failed, whatever the breaker's state is; nothing else
+-- changes. NULL leaves a time as it is, and so does an earlier time. No row while another worker notes it.
 WITH known AS MATERIALIZED (
     SELECT server
     FROM circuit_breakers

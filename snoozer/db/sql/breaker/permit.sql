@@ -1,7 +1,7 @@
 -- Whether a worker may claim now. While the breaker is open none may; after the cooldown this statement gives one
--- worker the probe, and another one when that probe is not reported within a cooldown. A server that refuses everybody
--- is up: some hundred probes follow each other at once, in search of a message that it accepts. One that an operator
--- tripped gives none; that it was asked for is noted, which tells one that is used from one that is not any more.
+-- worker the probe, and another one if that probe is not reported within a cooldown. A server that refuses everybody is
+-- up: about five hundred probes follow each other at once, in search of a message that it accepts. A breaker that an
+-- operator tripped gives no probe; the request is noted, which shows that the server is still in use.
 WITH registered AS (
     INSERT INTO circuit_breakers (server)
     VALUES (:server)

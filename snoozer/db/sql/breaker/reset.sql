@@ -1,5 +1,5 @@
--- An operator closes the breaker, tripped or not: workers send by this mail server again, at once.
--- No row where it is closed and counts no failure, or unknown.
+-- An operator closes the breaker, tripped or not: workers send by this mail server again, at once. No row if it is
+-- unknown, or closed without failures.
 UPDATE circuit_breakers
 SET state = 'closed',
     failures = 0,

@@ -1,5 +1,5 @@
--- The mail server worked: reset the failures of a closed breaker. An open one is closed only by a probe, even by one
--- that took longer than the cooldown, and not when an operator tripped it meanwhile.
+-- The mail server worked: reset the failures of a closed breaker. Only a probe closes an open breaker, even a probe
+-- that took longer than the cooldown, unless an operator has tripped the breaker since.
 UPDATE circuit_breakers
 SET failures = 0,
     state = 'closed',

@@ -1,5 +1,5 @@
--- An operator trips the breaker: nothing is sent by this mail server, and no probe is tried, until it is reset.
--- No row where it is tripped already, or unknown.
+-- An operator trips the breaker: nothing is sent by this mail server, and no probe is tried, until it is reset. No row
+-- if it is tripped already, or unknown.
 UPDATE circuit_breakers
 SET state = 'open',
     opened_at = clock_timestamp(),

@@ -1,4 +1,4 @@
--- Keep what an act on many messages came to, and what they were before it.
+-- Keep the result of an act on many messages, and the messages' state before it.
 UPDATE bulk_acts
 SET result = CAST(:result AS jsonb),
     before = CAST(:before AS jsonb)

@@ -1,4 +1,4 @@
--- Keep a filter by an operator's name for it, in the place of one that has this name; no row where the operator has
+-- Save a filter under an operator's name for it, replacing an older one of this name; no row if the operator has
 -- `max_views` others.
 INSERT INTO case_views (account_id, name, filter)
 SELECT :account_id, :view_name, CAST(:filter AS jsonb)

@@ -1,5 +1,5 @@
 -- Each time at which a job was due, with what the old scheduler did: missed, early, late or twice beyond the tolerance,
--- or the same; withdrawn where it vanished before and was not sent; pending where it is too soon to say.
+-- or the same; withdrawn if the job vanished before and was not sent; pending if it is too soon to say.
 SELECT
     job_id,
     due_at,

@@ -1,5 +1,5 @@
--- Forget the address of a person whose account is deleted in the jobs that were imported, so that their source does not
--- bring them back, and delete those of a shadow.
+-- Forget the address of a person whose account is deleted in the imported jobs, so that their source does not bring
+-- them back, and delete the person's shadow jobs.
 WITH imported AS (
     UPDATE imported_jobs
     SET user_email = '',

@@ -1,4 +1,4 @@
--- Forget what the old scheduler sent, before its log is read anew.
+-- Forget the sends of the old scheduler, before its log is read again.
 UPDATE shadow_jobs
 SET sent_at = '{}'
 WHERE source = :source

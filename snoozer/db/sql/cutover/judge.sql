@@ -1,6 +1,6 @@
--- What an import would do with each of these jobs, given as a JSON array: new, same, moved (the old scheduler has another
--- time, and here it is as it was imported), over, taken (its message is snoozed by something else), readdressed, or repeated (since
--- the import began), in the order of the jobs.
+-- Compare each of these jobs, given as a JSON array, with what is known of it: new, same, moved (the old scheduler has
+-- another time, and here the job is as it was imported), over, taken (its message has another snooze), readdressed, or
+-- repeated (seen since the import began), in the order of the jobs.
 SELECT
     given.job_id,
     known.snooze_id,

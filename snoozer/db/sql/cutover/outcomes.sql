@@ -1,4 +1,4 @@
--- What became of the imported jobs of a source, in the order of their ids after one of them; not of withdrawn ones.
+-- Outcomes of the imported jobs of a source, in the order of their ids after `after`; withdrawn jobs are left out.
 SELECT
     known.job_id,
     CASE

@@ -1,5 +1,5 @@
--- Enter sends of the old scheduler, given as a JSON array, each at the time of its job that is nearest. Returns those of
--- jobs that are unknown here.
+-- Enter sends of the old scheduler, given as a JSON array, each at the nearest due time of its job. Returns the sends
+-- of unknown jobs.
 WITH nearest AS MATERIALIZED (
     SELECT given.job_id, given.sent_at, job.due_at
     FROM jsonb_to_recordset(CAST(:sends AS jsonb)) AS given (job_id TEXT, sent_at TIMESTAMPTZ)

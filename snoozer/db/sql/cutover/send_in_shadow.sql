@@ -1,5 +1,5 @@
--- Note when a worker would send what is due, a batch at a time: larger priorities first, then by time, and of the jobs with
--- one key one at a time. Nothing is sent.
+-- Note when a worker would send due jobs, a batch at a time: larger priorities first, then by time, and only one job of
+-- each key at a time. Nothing is sent.
 WITH due AS MATERIALIZED (
     SELECT source, job_id, due_at
     FROM (

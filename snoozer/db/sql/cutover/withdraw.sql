@@ -1,4 +1,4 @@
--- Note that these imported jobs are left to their source again, so that another import may bring them anew.
+-- Note that these imported jobs are left to their source, so that another import may bring them again.
 UPDATE imported_jobs
 SET withdrawn_at = CURRENT_TIMESTAMP
 WHERE source = :source

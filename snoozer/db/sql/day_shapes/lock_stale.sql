@@ -1,5 +1,5 @@
--- Lock the days whose rests are to be computed anew, the oldest first; with `account_id`, only that person's, with
--- `snooze_ids`, only the owners'. One that another transaction has locked is being changed or computed there.
+-- Lock the days whose rests must be computed again, the oldest first: all, only that of `account_id`, or only those of
+-- the owners of `snooze_ids`. A day locked by another transaction is skipped: it is being changed or computed there.
 -- The zone is locked, too, so that both are as they are when the lock was granted.
 WITH stale AS MATERIALIZED (
     SELECT

@@ -1,4 +1,5 @@
--- The rest that lasts or comes next for this person: right until `known_until`, to be computed anew from `refresh_at` on.
+-- Record the rest that lasts or comes next for this person: right until `known_until`, computed again from
+-- `refresh_at`.
 UPDATE day_shapes
 SET rest_from = :rest_from,
     rest_until = :rest_until,

@@ -1,6 +1,6 @@
--- Keep the shape of a person's day. Its rests are not known until they are computed (day_shapes/lock_stale.sql). Where
--- reminders are gathered from now on, none of a rest that ends within a minute are: a worker may be reserving them by what
--- was chosen before.
+-- Save the shape of a person's day. Its rests are not known until they are computed (day_shapes/lock_stale.sql). If
+-- gathering is switched on, reminders of a rest that ends within a minute are not gathered: a worker may be reserving
+-- them by the earlier choice.
 INSERT INTO day_shapes (
     account_id, working_days, work_from, work_until, quiet_from, quiet_until, quiet_until_off,
     rests_on_days_off, away_from, back_on, gathers_over, gathered_until, known_until, refresh_at

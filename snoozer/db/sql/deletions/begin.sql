@@ -1,5 +1,5 @@
--- Begin the deletions that are due, up to batch_size: the accounts are closed for good, sessions, links, tokens,
--- feeds, notifications, webhooks and the shape of the day end, and connected mailboxes give back what is snoozed in them.
+-- Begin the deletions that are due, up to batch_size: close the accounts for good, end sessions, links, tokens, feeds,
+-- notifications, webhooks and the shape of the day, and have connected mailboxes return snoozed messages.
 WITH due AS MATERIALIZED (
     SELECT account_id
     FROM account_deletions

@@ -1,5 +1,5 @@
--- Erase kept messages of a person, what a trial's mail server kept, and what was pushed to devices or posted to webhooks, up
--- to batch_size of each. What may still be answered is left for later.
+-- Erase a person's kept messages, mail kept by a trial's mail server, and pushes and webhook deliveries, up to
+-- batch_size of each. Pushes and deliveries that are claimed may still be answered and are left for later.
 WITH captured AS (
     DELETE FROM sink_messages
     WHERE id = ANY(ARRAY(SELECT id FROM sink_messages WHERE rcpt_to = :user_email LIMIT :batch_size))

@@ -1,5 +1,5 @@
--- The deletions that have begun, the one longest not worked on first. What waits for a delivery comes round as any other,
--- and none is worked on twice within a call.
+-- The deletion that has begun and was not worked on for the longest time. A deletion that waits for a delivery takes
+-- its turn like any other, and none is worked on twice within a call.
 WITH next AS MATERIALIZED (
     SELECT account_id
     FROM account_deletions

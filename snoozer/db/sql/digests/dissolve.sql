@@ -1,7 +1,7 @@
--- Dissolve those of these digests that are not to be sent: their members come singly. Their promises are locked and not
--- claimed, so that no worker can mark the mail that it has written. Only those without a mark, or whose last mark the
--- server refused. One is not to be sent that was refused for good, whose promise is over or another one, that was not
--- sent within the hold, or whose person wants single mails now.
+-- Dissolve the given digests that must not be sent: their members are sent singly. The digests' promises are locked and
+-- not claimed, so that no worker can mark the mail that it has written. Only digests without a mark, or whose last mark
+-- the server refused, are dissolved. A digest must not be sent if it was refused for good, if its promise is over or
+-- has moved, if it was not sent within the hold, or if the person wants single mails now.
 WITH unsent AS MATERIALIZED (
     SELECT digest.id
     FROM digests AS digest

@@ -1,10 +1,10 @@
--- Gather what came due at the ends of these people's rests and was not looked at yet, where it is more than they want
--- single mails for: digests of up to `size` promises, each the reminder of its first one; what is beyond `most` comes
--- singly. Nothing of that has been reserved, because reserving waits for this (ledger/reserve.sql), and its rows are locked,
--- as those that are being reserved are. The members are entered in the ledger with what the mail says of them; what is
--- there already is no member.
--- Where another transaction has locked a row, all wait for it, up to a minute. Days that another transaction gathers are
--- skipped, and those that rest, or whose rests are not known.
+-- Gather the promises that came due at the ends of these people's rests and were not gathered yet, if there are more
+-- than each person wants as single mails: into digests of up to `size` promises, each the reminder of its first one;
+-- promises beyond `most` are sent singly. None of them has been reserved, because reserving waits for this statement
+-- (ledger/reserve.sql), and rows being reserved are locked. Members are entered in the ledger with the content of the
+-- mail; a promise that has an entry already is not a member. If another transaction has locked a row, all promises of
+-- its owner wait for it, up to a minute. Days that another transaction gathers are skipped, and so are days that rest,
+-- or whose rests are not known.
 WITH day AS MATERIALIZED (
     SELECT day.account_id, day.gathers_over, day.gathered_until, account.email, account.zone, account.locale
     FROM day_shapes AS day
@@ -115,7 +115,7 @@ member AS (
     SELECT digest.id, many.position, many.id, many.scheduled_for
     FROM many
     JOIN digest ON digest.snooze_id = many.first_id
-    -- As a condition of its own it is looked up in a hash; a join would be tried pair by pair.
+    -- As a separate condition the planner uses a hash; as a join it would compare all pairs.
     WHERE (many.id IN (SELECT entered.snooze_id FROM entered)) IS TRUE
 )
 UPDATE day_shapes

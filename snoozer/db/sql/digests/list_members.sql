@@ -1,4 +1,4 @@
--- What these digests say of their members, in their order.
+-- The content of these digests: their members, in order.
 SELECT
     member.digest_id,
     member.snooze_id,

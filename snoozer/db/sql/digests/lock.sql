@@ -1,5 +1,5 @@
--- Lock the promises whose reminders are these people's digests, where no worker has claimed them; returns the digests.
--- What became of their sends is read after that: until this transaction ends, none of them is reserved or marked.
+-- Lock the promises whose reminders are these people's digests, unless a worker has claimed them; returns the digests.
+-- Read the state of their sends after that: until this transaction ends, none of them is reserved or marked.
 WITH unclaimed AS MATERIALIZED (
     SELECT digest.id
     FROM digests AS digest

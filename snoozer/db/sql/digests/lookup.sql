@@ -1,5 +1,5 @@
--- What is known of the mail in which these claimed promises have their reminders, and how long to wait before the next
--- look: 'awaited' while it has no mark, and while the promise may become a member of one.
+-- The state of the mail that contains the reminders of these claimed promises, and how long to wait before the next
+-- look: 'awaited' while the mail has no mark, and while the promise may become a member of a digest.
 SELECT
     snooze.id AS snooze_id,
     send.id,

@@ -1,4 +1,4 @@
--- What came due at the ends of these people's rests was looked at, and is not gathered.
+-- Note that promises due at the ends of these people's rests were looked at, and are not gathered.
 UPDATE day_shapes AS day
 SET gathered_until = GREATEST(day.gathered_until, clock_timestamp())
 FROM accounts AS account

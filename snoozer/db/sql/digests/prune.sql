@@ -1,5 +1,5 @@
--- Delete digests that were gathered that long ago, but for those whose mail may still be known to have been sent: what the
--- others reminded of is in the ledger.
+-- Delete digests gathered longer ago than `older_than`, except those not settled whose mail may have been sent: the
+-- reminders of the others are in the ledger.
 DELETE FROM digests
 WHERE id = ANY(ARRAY(
     SELECT digest.id

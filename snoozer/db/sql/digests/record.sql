@@ -1,5 +1,5 @@
--- These promises had their reminders in digests that were sent: enter that in the ledger. Those of no digest are passed
--- over. Their snoozes are locked before.
+-- Enter in the ledger that these promises had their reminders in digests that were sent. Promises of no digest are
+-- ignored. The caller has locked their snoozes.
 UPDATE reminder_sends AS send
 SET state = 'sent',
     sent_at = lead.sent_at,

@@ -1,6 +1,6 @@
--- Enter in the ledger what the digests reminded of that were sent an hour ago or more, where no claim has done so: what was
--- cancelled or paused after their bytes were fixed. Entries that another transaction has locked are left for the next time,
--- with their digests.
+-- Enter in the ledger the reminders of digests that were sent an hour ago or more, if no claim has done so: snoozes
+-- that were cancelled or paused after the bytes were fixed. Entries that another transaction has locked are left for
+-- the next time, with their digests.
 WITH sent AS MATERIALIZED (
     SELECT digest.id, lead.sent_at
     FROM digests AS digest

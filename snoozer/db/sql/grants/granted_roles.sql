@@ -1,4 +1,4 @@
--- The roles that a grant was made for: those that may append to the audit log, and do not own it.
+-- The roles that a grant was made for: roles that may append to the audit log, and do not own it.
 SELECT DISTINCT pg_roles.rolname AS name
 FROM pg_class
 CROSS JOIN LATERAL aclexplode(pg_class.relacl) AS entry

@@ -1,5 +1,5 @@
--- The statements that give a role these rights on tables, their sequences, the views that read them and functions of the
--- archive, and take from it and from everybody what is more. To be executed in their order, by the owner.
+-- The statements that grant a role these rights on tables, their sequences, the views that read them and functions of
+-- the archive, and revoke further rights from the role and from PUBLIC. The owner must execute them in order.
 WITH granted (name, rights) AS (
     SELECT * FROM unnest(CAST(:tables AS text[]), CAST(:rights AS text[]))
 ),

@@ -1,4 +1,4 @@
--- Raises an error (25006) where nothing can be written; locks no row.
+-- Raise an error (25006) if the server is read-only; locks no row.
 SELECT 1
 FROM workers
 WHERE FALSE

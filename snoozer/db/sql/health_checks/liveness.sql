@@ -1,4 +1,4 @@
--- Alive workers, the age of the last sweep, and what waits for people. Ages in seconds.
+-- Alive workers, the age of the last sweep, and the work that waits. Ages in seconds.
 SELECT
     (
         SELECT count(*)

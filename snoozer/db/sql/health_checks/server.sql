@@ -1,4 +1,4 @@
--- What the guarantees require of the server: version, encoding, writability, and whether commits are durable.
+-- Properties that the guarantees require: version, encoding, writability, and whether commits are durable.
 SELECT
     current_setting('server_version') AS version,
     CAST(current_setting('server_version_num') AS int) AS version_number,

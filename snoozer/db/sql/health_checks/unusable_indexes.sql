@@ -1,5 +1,5 @@
--- Indexes that ought to be there and are missing, or invalid, as one whose CREATE INDEX CONCURRENTLY failed; and those
--- that ought to be unique and are not.
+-- Required indexes that are missing, or invalid, as after a failed CREATE INDEX CONCURRENTLY; and required unique
+-- indexes that are not unique.
 SELECT
     wanted.table_name,
     wanted.name,

@@ -1,5 +1,5 @@
--- Endpoints of webhooks, those that failed last and those that were switched off, but not by their owners; deliveries of the
--- last day by their end, and how many have been due for some minutes at endpoints that do not fail.
+-- Endpoints of webhooks, how many failed last and how many were switched off by Snoozer; deliveries of the last day by
+-- their end, and how many have been due for some minutes at endpoints that do not fail.
 SELECT
     (SELECT count(*) FROM webhook_endpoints) AS endpoints,
     (SELECT count(*) FROM webhook_endpoints WHERE is_on AND failures > 0) AS failing,

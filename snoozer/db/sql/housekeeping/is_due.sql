@@ -1,5 +1,5 @@
--- Whether a chore was last completed so long ago, or never; a record from the future, after a clock was set back, counts
--- for nothing.
+-- Whether a chore was last completed longer ago than its interval, or never; a record from the future, after a clock
+-- was set back, is ignored.
 SELECT NOT EXISTS (
     SELECT 1
     FROM housekeeping_runs

@@ -1,5 +1,5 @@
--- Compare an import's rows with what its owner has: a snooze is the same where message and time of making are, whatever
--- became of it; one that waits is changed where its message is snoozed otherwise.
+-- Compare an import's rows with the snoozes of its owner: a snooze is the same if message and creation time are,
+-- whatever its outcome; a waiting row is changed if the live snooze of its message differs.
 WITH mine AS MATERIALIZED (
     SELECT message_id, created_at, inactive, snooze_promise(snooze) AS promised, note, recurrence
     FROM email_snoozes AS snooze

@@ -1,5 +1,5 @@
--- The import of a person whose account is open, locked until the transaction ends, and so is the account: neither is
--- deleted meanwhile.
+-- The import of a person whose account is open. Import and account are locked, and not deleted, until the transaction
+-- ends.
 SELECT imports.id, imports.presets
 FROM imports
 JOIN accounts ON accounts.id = imports.account_id

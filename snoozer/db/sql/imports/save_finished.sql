@@ -1,6 +1,6 @@
--- Enter an import's history into the archive, with the sends of what was sent; with `with_past` also what should have
--- come back since, as cancelled now. No one is notified: the queue does not see it. The months must exist.
--- What its owner has already is left out, so that an import which is confirmed twice adds nothing.
+-- Enter an import's history into the archive, with its sends; with `with_past` also snoozes that should have come back
+-- since, as cancelled now. No one is notified: the queue does not see it. The months must exist. Snoozes that the owner
+-- has already are left out, so that confirming an import twice adds nothing.
 WITH saved AS (
     INSERT INTO email_snoozes_archive (
         id, user_email, message_id, subject, sender_email, remind_at, scheduled_for, attempts, max_attempts, inactive,

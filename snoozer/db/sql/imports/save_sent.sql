@@ -1,5 +1,5 @@
--- Enter the promises that were kept before of snoozes which an import brought and which still wait. One that lies at the
--- present promise or later is left out: it would stand for a reminder that has not been sent.
+-- Enter the promises kept before the import by imported snoozes that still wait. A promise at the present promise or
+-- later is left out: it would stand for a reminder that has not been sent.
 INSERT INTO reminder_sends (
     snooze_id, user_email, message_id, scheduled_for, bucket, reminder_message_id, state, claim_token, zone,
     reserved_at, sent_at, resolution, resolved_by, resolved_at

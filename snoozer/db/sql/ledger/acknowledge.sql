@@ -1,6 +1,6 @@
--- The person acted on this reminder, so a copy arrived: a send that was uncertain, or was reserved for a resend
--- because of that, becomes sent. A dot that is in flight still waits for the server's reply. A reminder in a digest arrived
--- with that; what a person does elsewhere says nothing of a digest, which reminds of other promises, too.
+-- The person acted on this reminder, so a copy arrived: a send that was uncertain, or was reserved for a resend because
+-- of that, becomes sent. A dot that is in flight still waits for the server's reply. A reminder in a digest arrived
+-- with the digest; an act elsewhere proves nothing about a digest, which contains other promises, too.
 UPDATE reminder_sends
 SET state = 'sent',
     sent_at = dot_authorised_at,

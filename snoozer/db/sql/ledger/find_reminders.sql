@@ -1,4 +1,4 @@
--- The messages that reminders of ours to this person are about. A digest is about several, and stands for itself.
+-- The messages that Snoozer's reminders to this person are about. A digest is about several, and represents itself.
 SELECT send.reminder_message_id, send.message_id, send.sender_email
 FROM reminder_sends AS send
 WHERE send.reminder_message_id = ANY(CAST(:reminder_message_ids AS text[]))

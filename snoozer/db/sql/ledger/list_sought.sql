@@ -1,5 +1,4 @@
--- Reminders that went to the address of this connected mailbox and may have been sent: those that were not looked for
--- lately.
+-- Reminders that went to the address of this connected mailbox, may have been sent, and were not searched for lately.
 SELECT send.id, send.snooze_id, send.reminder_message_id, send.dot_authorised_at AS sent_about
 FROM reminder_sends AS send
 JOIN accounts AS account ON account.email = send.user_email

@@ -1,4 +1,4 @@
--- Lock these entries before they change. Those that another transaction has locked are skipped, and missing from the
+-- Lock these entries before they change. Entries locked by another transaction are skipped, and missing from the
 -- result.
 WITH locked AS MATERIALIZED (
     SELECT reminder_message_id

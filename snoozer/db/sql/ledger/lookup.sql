@@ -1,6 +1,6 @@
--- The ledger's entry for a claimed promise that could not be reserved, and how long its hold still lasts. Where it has
--- none: whether the return of its message keeps the promise alone ('returned'), or is awaited, and for how long before the
--- next look.
+-- The ledger's entry for a claimed promise that could not be reserved, and how long its hold still lasts. Without an
+-- entry: whether the return of its message alone keeps the promise ('returned'), or is awaited, and for how long before
+-- the next look.
 SELECT
     send.id,
     send.state,

@@ -1,4 +1,4 @@
--- The returns of these messages alone keep their promises: no reminder is sent beside them.
+-- The returns of these messages alone keep their promises: no reminder is sent in addition.
 UPDATE reminder_sends AS send
 SET resolution = 'alone'
 FROM unnest(

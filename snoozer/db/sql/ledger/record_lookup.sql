@@ -1,5 +1,5 @@
--- An uncertain reminder was looked for in the connected mailbox of its recipient: one that is found was sent.
--- A miss is counted only after the hold. What a former owner of the mailbox saw changes nothing.
+-- Record a search for an uncertain reminder in the connected mailbox of its recipient: a reminder that is found was
+-- sent. A miss is counted only after the hold. A search by a former owner of the mailbox changes nothing.
 UPDATE reminder_sends AS send
 SET state = CASE WHEN :found THEN 'sent' ELSE 'uncertain' END,
     sent_at = CASE WHEN :found THEN clock_timestamp() END,

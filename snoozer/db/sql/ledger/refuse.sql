@@ -1,6 +1,6 @@
 -- Record that the server refused these reminders, or that no dot was sent, unless another worker has taken the entry
--- over.
--- A temporary refusal leaves the entry reserved, a permanent one makes it failed; those of the recipient are counted.
+-- over. A temporary refusal leaves the entry reserved, a permanent one makes it failed; refusals of the recipient are
+-- counted.
 UPDATE reminder_sends AS send
 SET state = CASE WHEN refusal.permanent THEN 'failed' ELSE 'reserved' END,
     bytes_sha256 = CASE WHEN send.uncertain_at IS NULL THEN NULL ELSE send.bytes_sha256 END,

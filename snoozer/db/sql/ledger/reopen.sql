@@ -1,4 +1,4 @@
--- An operator reactivated these cases: their open sends may be sent again, with new bytes where the content changed.
+-- An operator reactivated these cases: their open sends may be sent again, with new bytes if the content changed.
 UPDATE reminder_sends AS send
 SET resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
     resolved_by = CASE WHEN send.state = 'uncertain' THEN :actor ELSE send.resolved_by END,

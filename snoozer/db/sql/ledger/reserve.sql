@@ -1,10 +1,10 @@
 -- Enter each claimed promise in the ledger, once. The holder of the claim takes an existing entry over, unless it was
--- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has
--- the same bytes. What a mail is made of comes from the snooze, so an entry that was lost and made again has them, too;
--- it is dated when it was promised, or when the snooze was entered if it was due already. An entry that another
--- transaction has locked is skipped, and so is a promise that the return of its message keeps alone, or may keep yet, or
--- that the day of its owner defers, or that a digest reminds of, or may yet, or that operators have paused. What is late
--- by now is entered with the reason, as it is known, and with what it is late from: its promise, or the end of a rest.
+-- sent, is in flight, or is uncertain and on hold. The content is frozen once a dot was authorised, so a resend has the
+-- same bytes. The mail's content comes from the snooze, so an entry that was lost and made again has the same bytes,
+-- too; the mail is dated when it was promised, or when the snooze was entered if it was due already. Skipped are
+-- entries that another transaction has locked, and promises that the return of the message alone keeps or may yet keep,
+-- that the owner's day defers, that a digest contains or may yet contain, or that operators have paused. A late promise
+-- is entered with the reason, as far as known, and with the time it is late from: its promise, or the end of a rest.
 WITH promise AS MATERIALIZED (
     SELECT
         snooze.*,

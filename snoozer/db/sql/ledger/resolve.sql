@@ -1,6 +1,6 @@
--- An operator decides about uncertain reminders, given by snooze and promise: they were sent, are sent again, or are not.
--- What was sent is dated by its dot: nothing later is known. What is sent again has the same bytes and the same Message-ID,
--- and counts as a resend, so policy sends it again no more often than before.
+-- An operator decides about uncertain reminders, given by snooze and promise: they were sent, are sent again, or are
+-- not. A reminder marked as sent is dated by its dot: no later time is known. A reminder sent again has the same bytes
+-- and the same Message-ID, and counts as a resend, so policy sends it again no more often than before.
 UPDATE reminder_sends AS send
 SET state = CASE CAST(:resolution AS text) WHEN 'settled' THEN 'sent' WHEN 'resend' THEN 'reserved' ELSE 'failed' END,
     sent_at = CASE WHEN CAST(:resolution AS text) = 'settled' THEN send.dot_authorised_at END,

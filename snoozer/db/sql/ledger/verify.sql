@@ -1,6 +1,6 @@
--- Search the mailboxes that Snoozer keeps for uncertain reminders: one that is found was sent.
--- A miss is counted only after the hold, and repeated no sooner than lookup_interval; where the process that watches the
--- connected mailbox of its recipient seeks it, none is counted here.
+-- Search the mailboxes that Snoozer keeps for uncertain reminders: a reminder that is found was sent. A miss is counted
+-- only after the hold, and repeated no sooner than lookup_interval; if the process that watches the recipient's
+-- connected mailbox searches for the reminder, no miss is counted here.
 WITH checked AS MATERIALIZED (
     SELECT
         send.id,

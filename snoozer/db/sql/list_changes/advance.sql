@@ -1,4 +1,4 @@
--- Take a checkpoint, and forget those before the one that was the last until now.
+-- Take a checkpoint, and delete all others except the latest.
 WITH forgotten AS (
     DELETE FROM list_checkpoints
     WHERE taken_at < (SELECT max(taken_at) FROM list_checkpoints)

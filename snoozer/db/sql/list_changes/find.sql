@@ -1,7 +1,7 @@
 -- For each list that is open in a browser, given by its session and the snapshot of the database that it shows: whether
--- the person is still signed in, the transactions that changed the person's lists and that the snapshot does not see (one
--- more than :most where there are more), and the snapshot up to which this is the answer.
--- `is_known` is false where notes may be gone that the list has not seen, or where its snapshot is of another database.
+-- the person is still signed in, the transactions that changed the person's lists and that the snapshot does not see
+-- (at most :most + 1), and the snapshot up to which this is the answer. `is_known` is false if notes may have been
+-- deleted that the list has not seen, or if its snapshot is of another database.
 WITH present AS MATERIALIZED (
     SELECT
         CAST(pg_current_snapshot() AS text) AS snapshot,
