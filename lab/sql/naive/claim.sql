@@ -1,4 +1,4 @@
--- Take ownership of what is due. It counts the attempt here.
+-- Take ownership of due jobs. It counts the attempt here.
 WITH picked AS MATERIALIZED (
     SELECT id FROM naive_jobs
     WHERE status = 'pending' AND remind_at <= now() AND attempts < max_attempts

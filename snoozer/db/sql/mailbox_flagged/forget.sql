@@ -1,4 +1,4 @@
--- These messages carry the flag no more, or have left the inbox: where they get it again, they are snoozed.
+-- These messages no longer carry the flag, or have left the inbox: if they get it again, they are snoozed.
 DELETE FROM mailbox_flagged AS flagged
 USING mailboxes AS mailbox
 WHERE flagged.mailbox_id = :mailbox_id

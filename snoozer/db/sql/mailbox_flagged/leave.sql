@@ -1,5 +1,5 @@
--- Leave these messages as they are, too: they came to the inbox with the flag that snoozes. Nothing where the inbox counts
--- anew, or what carries the flag was not noted yet: then it is noted with the rest.
+-- Leave these messages as they are, too: they arrived in the inbox with the snooze flag. No effect if the UIDVALIDITY
+-- of the inbox changed, or if flagged messages were not noted yet: then they are noted with the rest.
 INSERT INTO mailbox_flagged (mailbox_id, uid)
 SELECT mailbox.id, carrying.uid
 FROM mailboxes AS mailbox

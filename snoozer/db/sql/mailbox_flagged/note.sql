@@ -1,5 +1,5 @@
--- Note anew what carries the flag that snoozes: it was chosen just now, or the inbox counts anew. These messages are left
--- as they are.
+-- Note again which messages carry the snooze flag: it was chosen just now, or the UIDVALIDITY of the inbox changed.
+-- These messages are left as they are.
 WITH mailbox AS (
     UPDATE mailboxes
     SET flagged_noted_at = clock_timestamp(),

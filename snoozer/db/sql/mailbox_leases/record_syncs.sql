@@ -1,4 +1,4 @@
--- These mailboxes were read, and everything in them is where it should be. What a former owner read is left out.
+-- Record that these mailboxes were read, and every message is where it should be. Reads by a former owner are ignored.
 UPDATE mailboxes AS mailbox
 SET synced_at = clock_timestamp(),
     tried_at = clock_timestamp(),

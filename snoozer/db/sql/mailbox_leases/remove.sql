@@ -1,4 +1,4 @@
--- Delete a mailbox that its owner disconnected, once nothing of it lies in a folder of ours.
+-- Delete a mailbox that its owner disconnected, once no message of it lies in a Snoozer folder.
 DELETE FROM mailboxes
 WHERE id = :id
   AND fence = :fence

@@ -1,5 +1,4 @@
--- Extend the leases of what this process owns. What is over an even share is given back, for the processes that have
--- less.
+-- Extend the leases of this process. Mailboxes over an even share are given back, for processes that have less.
 WITH share AS (
     SELECT ceil(count(*)::numeric / (
         SELECT GREATEST(count(*), 1)

@@ -1,4 +1,4 @@
--- Record that this process is alive, and forget those that have been silent for a day.
+-- Record that this process is alive, and forget processes that have been silent for a day.
 WITH silent AS (
     DELETE FROM mailbox_watchers
     WHERE seen_at < clock_timestamp() - INTERVAL '1 day'

@@ -1,6 +1,6 @@
--- Take mailboxes that no process owns any more, as many as are missing to an even share of all of them: their lease has
--- ended, or the process that has it has been silent for `silence`. Paused ones are left alone for `retry`.
--- Each change of owners raises the fence: what the one before still writes does not match it.
+-- Take mailboxes that no process owns any more, up to an even share of all mailboxes: their lease has ended, or their
+-- process has been silent for `silence`. Paused mailboxes are left alone for `retry`. Each change of owners raises the
+-- fence, so that later writes of the former owner do not match it.
 WITH alive AS MATERIALIZED (
     SELECT id
     FROM mailbox_watchers

@@ -1,4 +1,4 @@
--- Keep a sign-in that begins, for this session, and forget those that were not finished in time.
+-- Store a sign-in that begins, for this session, and delete sign-ins that were not finished in time.
 WITH expired AS (
     DELETE FROM mailbox_sign_ins
     WHERE created_at < clock_timestamp() - INTERVAL '15 minutes'

@@ -1,6 +1,6 @@
--- Replace a mailbox's password or refresh token, which ends its pause and clears its problem; one that is leaving goes on leaving. The process
--- that has it loses it, and it is taken anew with the new one.
--- Zero rows: this person has no such mailbox.
+-- Replace a mailbox's password or refresh token, which ends its pause and clears its problem; a mailbox that is leaving
+-- goes on leaving. The process that owns it loses it, and a process takes it again with the new secret. Zero rows: this
+-- person has no such mailbox.
 UPDATE mailboxes
 SET login_method = :login_method,
     secret = :secret,

@@ -1,6 +1,5 @@
--- Change what its owner chose for a mailbox. The process that has it loses it, and it is taken anew; where the flag that
--- snoozes is another one, that process notes anew what carries it.
--- Zero rows: this person has no such mailbox.
+-- Change the owner's choices for a mailbox. The process that owns it loses it, and a process takes it again; if the
+-- snooze flag changed, that process notes again which messages carry it. Zero rows: this person has no such mailbox.
 UPDATE mailboxes
 SET brings_back = :brings_back,
     snooze_flag = :snooze_flag,

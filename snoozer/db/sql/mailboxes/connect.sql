@@ -1,5 +1,5 @@
--- Connect a mailbox, or connect one anew that is known by its server and user name: also one that is paused or leaving.
--- Returns its id; zero rows where the account has `most` others.
+-- Connect a mailbox, or reconnect a mailbox known by its server and user name, even a paused or leaving one. Returns
+-- its id; zero rows if the account has `most` others.
 INSERT INTO mailboxes (account_id, address, host, port, security, username, login_method, secret)
 SELECT :account_id, :address, :host, :port, :security, :username, :login_method, :secret
 WHERE (

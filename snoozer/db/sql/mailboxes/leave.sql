@@ -1,5 +1,5 @@
--- Begin to disconnect a mailbox: the process that watches it returns what is snoozed, then deletes it.
--- Zero rows: this person has no such mailbox.
+-- Begin to disconnect a mailbox: the process that watches it returns snoozed messages, then deletes it. Zero rows: this
+-- person has no such mailbox.
 UPDATE mailboxes
 SET state = 'leaving',
     owner = NULL,

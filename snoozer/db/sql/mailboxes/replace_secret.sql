@@ -1,5 +1,5 @@
--- Replace a mailbox's password by the same one under a newer key, or a refresh token by the one that its provider gave
--- for it. Zero rows: it was changed meanwhile, and stays.
+-- Replace a mailbox's password by the same one under a newer key, or a refresh token by its successor from the
+-- provider. Zero rows: it was changed since it was read, and stays.
 UPDATE mailboxes
 SET secret = :secret
 WHERE id = :id

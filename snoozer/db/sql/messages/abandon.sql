@@ -1,4 +1,4 @@
--- The move did not happen: the messages are where they were.
+-- Record that the move did not happen: the messages are where they were.
 UPDATE messages AS message
 SET moving_to = NULL,
     target_folder = NULL,

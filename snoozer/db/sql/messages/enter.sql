@@ -1,7 +1,6 @@
--- Messages are snoozed on a page: enter them where they are, and want them among what is snoozed. The process that watches
--- the mailbox finds them within a second, and moves them.
--- Of a move that has begun, the place before it stays: what became of it is found out first. What lies in a folder of ours
--- already returns to where it was to return.
+-- Enter messages that are snoozed on a page where they are, and want them in the snoozed folder. The process that
+-- watches the mailbox finds them within a second, and moves them. If a move has begun, its source place stays, because
+-- the result of that move is found out first. A message that lies in a Snoozer folder already keeps its home.
 INSERT INTO messages AS message (
     mailbox_id, user_email, message_id, header_id, fingerprint, size, internal_date,
     home, place, wanted, folder, uidvalidity, uid, thread_ids

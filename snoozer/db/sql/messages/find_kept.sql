@@ -1,5 +1,5 @@
--- The kept message with these bytes. With `repeatable` (no Message-ID and no date), only one that lies unread in the
--- inbox.
+-- The kept message with these bytes. With `repeatable` (no Message-ID and no date), only a message that is unread in
+-- the inbox.
 SELECT id
 FROM messages
 WHERE is_kept

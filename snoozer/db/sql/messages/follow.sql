@@ -1,5 +1,5 @@
--- A message was moved on a page, from home to another folder or from there to home: its entry follows it, so that what
--- repeats returns from there.
+-- A message was moved on a page, from home to another folder or back: its entry follows it, so that a recurring snooze
+-- returns it from there.
 UPDATE messages
 SET place = :place,
     wanted = :place,

@@ -1,4 +1,4 @@
--- The message is its owner's business again: it was taken out of the folder of what is snoozed, or deleted.
+-- Forget a message that was taken out of the snoozed folder, or deleted: its owner handles it from now on.
 DELETE FROM messages AS message
 USING mailboxes AS mailbox
 WHERE message.id = :id

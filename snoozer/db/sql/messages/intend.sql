@@ -1,4 +1,4 @@
--- Write down that these messages are about to be moved, and what the next UID of the target is.
+-- Record that these messages are about to be moved, and the next UID of the target.
 UPDATE messages AS message
 SET moving_to = :moving_to,
     target_folder = :target_folder,

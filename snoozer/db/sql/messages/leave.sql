@@ -1,4 +1,4 @@
--- Bring everything back that lies in a folder of ours: its owner disconnects the mailbox.
+-- Bring back all messages that lie in a Snoozer folder: the owner disconnects the mailbox.
 UPDATE messages AS message
 SET wanted = CASE message.wanted WHEN 'snoozed' THEN 'home' ELSE message.wanted END,
     returns_at = NULL,

@@ -1,4 +1,4 @@
--- What lies in a folder of ours, or did until it was missed.
+-- Messages that lie in a Snoozer folder, or did until they went missing.
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,

@@ -1,5 +1,6 @@
--- What is not where it should be: moves that began, then what is due, what is to be snoozed and what is to come back,
--- the oldest promise first. What is missing comes last: it may be much, and must not hide what can be moved.
+-- Messages that are not where they should be: begun moves, then due messages, messages to snooze and messages to bring
+-- back, the oldest promise first. Missing messages come last: they may be many, and must not crowd out what can be
+-- moved.
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,

@@ -1,4 +1,4 @@
--- Messages are not where they were, and not found yet.
+-- Record that messages are not where they were, and not found yet.
 UPDATE messages AS message
 SET place = 'missing',
     missing_since = COALESCE(missing_since, clock_timestamp()),

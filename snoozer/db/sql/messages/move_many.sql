@@ -1,5 +1,5 @@
--- Move kept messages to a folder of their owner. Only what a snooze will return goes to `snoozed`, here or in the mailbox
--- that it is in. A message that is done was read; one in the inbox keeps its place there.
+-- Move kept messages to a folder of their owner. Only messages that a snooze will return go to `snoozed`, here or in
+-- the mailbox that they are in. A message that is done becomes read; a message in the inbox keeps its place there.
 UPDATE messages
 SET folder = CASE WHEN is_kept THEN :folder ELSE folder END,
     unread = CASE WHEN :folder = 'done' THEN FALSE ELSE unread END,

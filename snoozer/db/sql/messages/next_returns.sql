@@ -1,5 +1,5 @@
--- Seconds until something is to be done in each mailbox of this owner: a message is due within two seconds, or is not where
--- it should be. What is sought waits for the next look.
+-- Seconds until the next work in each mailbox of this owner: a message is due within two seconds, or is not where it
+-- should be. Missing messages do not count; they wait for the next search.
 WITH work AS (
     SELECT mailbox_id, GREATEST(returns_at, deferred_until) AS at
     FROM messages

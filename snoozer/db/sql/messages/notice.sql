@@ -1,7 +1,6 @@
--- A message was found in a folder below `Snooze`: enter it, or follow it there, and want it among what is snoozed; or
--- home, where the folder's name is no time, unless its return is promised.
--- Where the same Message-ID is known in another mailbox, or still lies where it was, this is another copy: no row is
--- returned, and the caller gives it an id of its own.
+-- A message was found in a folder below `Snooze`: enter it, or follow it there, and want it in the snoozed folder; or
+-- home, if the folder's name is not a time, unless its return is promised. If the same Message-ID is known in another
+-- mailbox, or still lies where it was, this is another copy: no row is returned, and the caller gives it its own id.
 INSERT INTO messages AS message (
     mailbox_id, user_email, message_id, header_id, fingerprint, size, internal_date,
     home, place, wanted, folder, uidvalidity, uid, thread_ids

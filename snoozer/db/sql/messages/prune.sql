@@ -1,4 +1,4 @@
--- Forget messages of connected mailboxes that are where they should be since a month ago, and that no snooze returns any more.
+-- Forget messages of connected mailboxes that have been where they should be for a month and that no snooze returns.
 DELETE FROM messages
 WHERE id IN (
     SELECT id

@@ -1,5 +1,5 @@
--- Give kept messages back the folder and marks that they had before an act on many of them, for their owner.
--- One that has been put elsewhere since stays there.
+-- Restore the folder and marks that kept messages had before an act on many of them, for their owner. A message that
+-- was moved elsewhere since stays there.
 UPDATE messages AS kept
 SET folder = was.folder,
     unread = was.unread,

@@ -1,7 +1,6 @@
--- Have messages put into another folder, for their owner and for no snooze: from home to `aside`, or from there to home.
--- The process that watches the mailbox moves them.
--- What is to be snoozed, or is being moved, is left as it is: no row is returned for it. A message that was taken from
--- what is snoozed returns to where it was to return.
+-- Have messages moved to another folder, for their owner and not for a snooze: from home to `aside`, or from there to
+-- home. The process that watches the mailbox moves them. Messages that are to be snoozed or are being moved stay as
+-- they are, without a row in the result. A message taken from the snoozed folder keeps its home.
 INSERT INTO messages AS message (
     mailbox_id, user_email, message_id, header_id, fingerprint, size, internal_date,
     home, aside, place, wanted, folder, uidvalidity, uid, thread_ids

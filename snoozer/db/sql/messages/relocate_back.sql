@@ -1,5 +1,5 @@
--- Undo what `relocate` was asked for, for the owner of the messages, as far as nothing has been asked for since.
--- Nothing that no snooze returns is wanted among what is snoozed.
+-- Undo `relocate` for the owner of the messages, unless they are wanted elsewhere by now. Messages without a live
+-- snooze are not moved to the snoozed folder.
 UPDATE messages AS message
 SET wanted = was.place,
     updated_at = CURRENT_TIMESTAMP

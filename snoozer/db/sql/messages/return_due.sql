@@ -1,7 +1,7 @@
 -- Return kept messages whose time has come to the top of the inbox, unread, and enter that in the ledger: once for each
--- promise. With `snooze_ids`, only those of these snoozes, whose reminders are sent: also within a rest of their owners,
--- or while operators have paused returns.
--- A message or snooze that another transaction has locked is skipped: it may be about to be moved or cancelled.
+-- promise. With `snooze_ids`, only the messages of these snoozes, whose reminders are sent, even within a rest of their
+-- owners or while operators have paused returns. Messages or snoozes locked by another transaction are skipped: they
+-- may be about to be moved or cancelled.
 WITH due AS MATERIALIZED (
     SELECT
         kept.id,

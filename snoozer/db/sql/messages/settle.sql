@@ -1,6 +1,6 @@
--- Messages are in `folder`, seen there under these UIDs. One that is back and due was returned: that is entered in the
--- ledger, once for each promise, with what had its mailbox wait, and its return is over. Where its snooze repeats, the
--- next one is promised already.
+-- Record that messages are in `folder`, seen there under these UIDs. A due message that is back was returned: enter
+-- that in the ledger, once for each promise, with the reason for a delay, and end its return. If its snooze repeats,
+-- set the next return, which is promised already.
 WITH found AS MATERIALIZED (
     SELECT
         message.id,

@@ -1,4 +1,4 @@
--- Of these messages only the reminders come: they are moved to `home` now, and stay there (trigger messages_stay).
+-- Move these messages to `home` now and leave them there: only their reminders come (trigger messages_stay).
 UPDATE messages AS message
 SET returns = FALSE,
     place = 'snoozed',

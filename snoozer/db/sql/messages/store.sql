@@ -1,6 +1,6 @@
--- Keep a message byte for byte, as new mail or at the place that it had elsewhere. One whose Message-ID belongs to other
--- bytes gets a substitute id. A message that was asleep elsewhere is asleep here if a snooze of it is not over.
--- Returns no row when a concurrent transaction has just taken that Message-ID; calling again then helps.
+-- Keep a message byte for byte, as new mail or at the place that it had elsewhere. A message whose Message-ID belongs
+-- to other bytes gets a substitute id. A message that was asleep elsewhere is asleep here if a snooze of it is not
+-- over. No row if a concurrent transaction has just taken that Message-ID; calling again then helps.
 WITH kept AS (
     INSERT INTO messages (
         user_email, message_id, thread_ids, size, sha256, subject, sender_name, sender_email, sent_at, snippet, folder,

@@ -1,5 +1,5 @@
--- The messages of these snoozes return when that was promised, also within a rest of their owners. One that another
--- transaction has locked stays deferred.
+-- Return the messages of these snoozes at their promised times, even within a rest of their owners. A message locked by
+-- another transaction stays deferred.
 WITH deferred AS MATERIALIZED (
     SELECT kept.id
     FROM email_snoozes AS snooze

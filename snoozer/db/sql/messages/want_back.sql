@@ -1,5 +1,5 @@
--- Want messages of connected mailboxes where they were wanted before an act on many of them was undone, for their owner.
--- Nothing that no snooze returns is wanted among what is snoozed.
+-- Restore where messages of connected mailboxes were wanted before an act on many of them, for their owner. Messages
+-- without a live snooze are not moved to the snoozed folder.
 UPDATE messages AS message
 SET wanted = was.wanted,
     updated_at = CURRENT_TIMESTAMP

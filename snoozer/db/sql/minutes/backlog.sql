@@ -1,5 +1,5 @@
--- How much was due at the end of the latest minute, and :ago, by the minutes nearest to both that were recorded when they
--- ended; NULL where none was.
+-- How much was due at the end of the latest minute, and :ago, by the nearest minutes that were recorded when they
+-- ended; NULL if there is no such minute.
 SELECT
     (
         SELECT due

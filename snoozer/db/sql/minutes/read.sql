@@ -1,5 +1,5 @@
--- What happened in the last :last, in steps of :step, the earliest first, up to the last minute that has ended.
--- A percentile of several rows is their mean, weighted by what was sent, but that of the worst one for the slowest.
+-- Statistics of the last :last, in steps of :step, the earliest first, up to the last minute that has ended. Of several
+-- rows, p50 is the mean weighted by the number sent, and p99 the maximum.
 WITH bounds AS MATERIALIZED (
     SELECT date_bin(CAST(:step AS interval), clock_timestamp() - INTERVAL '1 minute', '2000-01-01 00:00+00') AS newest
 ),

@@ -1,7 +1,6 @@
--- Record every minute that has ended since the last recorded one, and those of the last :again anew: what was sent, by
--- the ledger, and what failed, by the events. Changes nothing where nothing changed.
--- Minutes are those of the last day. `due` and `oldest_due` are of now, and belong to the minute that has just ended;
--- at most :most_due are counted.
+-- Record every minute that has ended since the last recorded one, and record the last :again a second time: sends by
+-- the ledger, failures by the events. Unchanged minutes are not written. Only minutes of the last day are recorded.
+-- `due` and `oldest_due` are measured now and belong to the minute that has just ended; at most :most_due are counted.
 WITH present AS MATERIALIZED (
     SELECT date_bin(INTERVAL '1 minute', clock_timestamp(), '2000-01-01 00:00+00') AS ends
 ),

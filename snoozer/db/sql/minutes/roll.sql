@@ -1,6 +1,6 @@
 -- Record hours of the last thirty days that ended a day ago and are not recorded, at most :most, the newest first, and
--- delete minutes whose hour is recorded, and hours that are older.
--- An hour is counted anew from the ledger, which by then knows what became of uncertain sends.
+-- delete minutes whose hour is recorded, and hours that are older. An hour is counted again from the ledger, which by
+-- then has the results of uncertain sends.
 WITH present AS MATERIALIZED (
     SELECT date_bin(INTERVAL '1 hour', clock_timestamp(), '2000-01-01 00:00+00') AS hour
 ),

@@ -1,5 +1,5 @@
--- Cancel an operation that is not finished: what it has done stays done, and the rest is not touched.
--- One that brings back what a pause had set aside goes on: what is left would wait for a pause that is over.
+-- Cancel an operation that is not finished: finished rows stay as they are, and the rest is not touched. An operation
+-- that resumes what a pause had set aside goes on: rows left out would wait for a pause that is over.
 UPDATE operations
 SET cancelled_at = clock_timestamp(),
     cancelled_by = :actor,

@@ -1,5 +1,5 @@
--- Freeze what an operation is about: these snoozes, each once; in the transaction that enters the operation.
--- Those that are added later are no members of it.
+-- Freeze the members of an operation: these snoozes, each once; in the transaction that enters the operation. Snoozes
+-- added later are not members of it.
 WITH added AS (
     INSERT INTO operation_members (operation_id, snooze_id)
     SELECT :id, chosen.snooze_id

@@ -1,5 +1,5 @@
--- Freeze all that a pause has set aside as what an operation is about; in the transaction that ends the pause.
--- A pause that has ended sets nothing more aside, so there are no others.
+-- Freeze all rows that a pause has set aside as the members of an operation, in the transaction that ends the pause. An
+-- ended pause sets no more rows aside, so there are no others.
 WITH added AS (
     INSERT INTO operation_members (operation_id, snooze_id)
     SELECT :id, snooze.id

@@ -1,4 +1,4 @@
--- Operations that are not finished, those that were worked on the longest ago first.
+-- Unfinished operations, the longest untouched first.
 SELECT id
 FROM operations
 WHERE finished_at IS NULL

@@ -1,5 +1,5 @@
--- Lock an operation that is not finished, for one chunk of it: cancelling it waits for the end of the chunk.
--- One that another process works on is skipped.
+-- Lock an operation that is not finished, for one chunk of it: cancelling it waits for the end of the chunk. An
+-- operation that another process works on is skipped.
 WITH locked AS MATERIALIZED (
     SELECT *
     FROM operations

@@ -1,5 +1,5 @@
 -- Delete the members of operations that finished long ago, and the operations once they have none; the audit log keeps
--- what was done.
+-- the changes.
 WITH old AS MATERIALIZED (
     SELECT id
     FROM operations

@@ -1,4 +1,4 @@
--- Record what became of members of an operation, each once, and count them; the last one finishes it.
+-- Record the results of members of an operation, each once, and count them; the last one finishes it.
 WITH decided AS (
     UPDATE operation_members AS member
     SET result = given.result,

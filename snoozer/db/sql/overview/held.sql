@@ -1,5 +1,5 @@
--- What each worker holds: how many rows, since when the oldest, how many for longer than :slow, how many with a lease that
--- has ended, and the first few of them.
+-- The rows that each worker holds: how many, since when the oldest, how many for longer than :slow, how many with a
+-- lease that has ended, and the first few of them.
 SELECT
     claimed_by AS worker,
     count(*) AS rows,

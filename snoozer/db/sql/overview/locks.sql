@@ -1,6 +1,6 @@
--- Who waits for locks in this database for longer than :longer_than, and since when; and the oldest transaction that holds a
--- lock on rows of the queue or the ledger, or on these tables, for longer: its process, program, and since when.
--- What only reads, VACUUM and ANALYZE are in no way.
+-- How many sessions of this database wait for locks for longer than :longer_than, and since when; and the oldest
+-- transaction that holds a lock on the queue or the ledger (rows or tables) for longer: its process, program, and since
+-- when. Readers, VACUUM and ANALYZE do not block and are left out.
 WITH waiting AS MATERIALIZED (
     SELECT pid, query_start
     FROM pg_stat_activity

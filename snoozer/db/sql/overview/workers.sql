@@ -1,5 +1,5 @@
--- Workers that work, and those that went silent within the last :lately, which are lost: silent for :dead_after without
--- having left. Lost ones first, then by host and start; at most :most of each, so that neither hide the others.
+-- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. Lost ones
+-- first, then by host and start; at most :most of each, so that long lists do not hide each other.
 WITH known AS (
     SELECT
         *,

@@ -1,4 +1,4 @@
--- How many of the snoozes that are due within an hour a pause would set aside, of those that are due the soonest.
+-- How many of the snoozes that are due within an hour, the soonest first, a pause would set aside.
 SELECT
     count(*) AS looked_at,
     count(*) FILTER (

@@ -1,5 +1,5 @@
--- Pauses that are over while rows are still set aside for them, and no operation brings these back; those of the last hour
--- are enough, so that a row that cannot be changed is tried again hourly. One step in the index for each pause.
+-- Ended pauses that still have rows set aside, and that no operation resumes. A resume of the last hour counts, too, so
+-- that a row that cannot be changed is tried again hourly. One step in the index for each pause.
 WITH RECURSIVE held AS (
     (
         SELECT paused_by AS id

@@ -1,5 +1,5 @@
--- Of these claims, those of people whose day has a shape: until when a rest defers each, and why. Without a reason none
--- does at this moment, or the rests are not known.
+-- The claims of people whose day has a shape: until when a rest defers each, and why. No reason means that no rest
+-- defers it at this moment, or that the rests are not known.
 SELECT snooze.id, deferral.until, deferral.reason
 FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
 JOIN email_snoozes AS snooze ON snooze.id = requested.id

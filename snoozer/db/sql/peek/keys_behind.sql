@@ -1,4 +1,5 @@
--- Up to so many keys, in order from a given one on, of which a row waits behind others: by skipping through the index.
+-- Up to :limit keys, in order from a given one on, that have a row waiting behind others: by skipping through the
+-- index.
 WITH RECURSIVE key AS (
     (
         SELECT serialization_key AS name

@@ -1,5 +1,5 @@
--- Those of these cases whose message has a newer case in the same operation, also one whose turn is still to come, and
--- whether a reminder of such a newer one is uncertain.
+-- The given cases whose message has a newer case in the same operation, even one whose turn is still to come, and
+-- whether a reminder of such a newer case is uncertain.
 SELECT snooze.id, bool_or(send.id IS NOT NULL) AS is_uncertain
 FROM email_snoozes AS snooze
 JOIN email_snoozes AS newer

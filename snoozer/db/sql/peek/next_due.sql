@@ -1,6 +1,7 @@
--- Seconds until a worker has something to claim: until the next snooze of its buckets is due, or one of any bucket is
--- due for steal_after. With `missed`, what became due before that long ago is left out, where the index is entered
--- behind all such rows, however many. Of others' rows a thousand are looked at, and then one of them is waited for.
+-- Seconds until a worker has something to claim: until the next snooze of its buckets is due, or one of any bucket has
+-- been due for steal_after. With `missed`, rows due longer ago than that are left out, so that the index is entered
+-- behind them, however many they are. At most a thousand rows of others are examined; then the wait is until the last
+-- of them.
 WITH since AS MATERIALIZED (
     SELECT COALESCE(CURRENT_TIMESTAMP - CAST(:missed AS interval), '-infinity') AS own
 )

@@ -1,4 +1,4 @@
--- Of these claims, those that a pause of operators holds back, each with that pause.
+-- The given claims that a pause of operators holds back, each with its pause.
 SELECT snooze.id, snooze_pause(snooze.user_email, snooze.priority, 'mail') AS pause_id
 FROM unnest(CAST(:ids AS bigint[]), CAST(:claim_tokens AS uuid[])) AS requested (id, claim_token)
 JOIN email_snoozes AS snooze ON snooze.id = requested.id

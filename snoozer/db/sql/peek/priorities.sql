@@ -1,7 +1,7 @@
--- Up to so many priorities below a given one of which rows are due, highest first, by skipping through the index from
--- one to the next; which of their lanes (0: no key, 1: with a key; 2, 3: the same of rows that lost one worker); and the
--- transaction's time, to which "due" refers. None while the breaker of the given mail server is not closed, or while
--- operators have paused everything. The walk ends with the last one that is wanted.
+-- Up to :limit priorities below a given one that have due rows, highest first, by skipping through the index from one
+-- to the next; the lanes with due rows (0: no key, 1: with a key; 2, 3: the same for rows that lost one worker); and
+-- the transaction's time, to which "due" refers. No row while the breaker of the given mail server is not closed, or
+-- while operators have paused everything. The walk ends with the last wanted priority.
 WITH RECURSIVE level AS (
     (
         SELECT priority

@@ -1,4 +1,4 @@
--- The position of the row of a lane that comes so many due rows after a given position; no row where there are fewer.
+-- The position of the row that comes :rows due rows of a lane after a given position; no row if there are fewer.
 SELECT remind_at, id
 FROM email_snoozes
 WHERE NOT inactive

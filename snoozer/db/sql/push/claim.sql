@@ -1,8 +1,7 @@
--- Claim the push that has been due the longest, of a person for whom none is on its way, so that silent devices of
--- one person do not keep others waiting. Another transaction's rows are skipped.
--- What operators have paused is left where it is.
--- Rows are read in their order until one fits; what else is due is neither read nor sorted. So what a row is checked
--- against are subqueries, no joins, and COALESCE keeps the planner from believing that hardly any row fits.
+-- Claim the push that has been due the longest, of a person for whom none is on its way, so that silent devices of one
+-- person do not keep others waiting. Rows locked by another transaction are skipped, and so are pushes that operators
+-- have paused. Rows are read in order until one fits; the other due rows are neither read nor sorted. The conditions
+-- are therefore subqueries, not joins, and COALESCE keeps the planner from expecting that hardly any row fits.
 WITH due AS MATERIALIZED (
     SELECT send.id
     FROM push_sends AS send

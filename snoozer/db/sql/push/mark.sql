@@ -1,5 +1,5 @@
--- Authorise a claimed push, just before its request leaves. Zero rows where the claim is lost, or the device
--- removed or taken over by another person.
+-- Authorise a claimed push, just before its request leaves. Zero rows if the claim is lost, or the device was removed
+-- or taken over by another person.
 UPDATE push_sends AS send
 SET state = 'sending',
     marked_at = clock_timestamp(),

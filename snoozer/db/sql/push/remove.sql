@@ -1,4 +1,4 @@
--- Remove a device of a person's; what was to be pushed to it is not. Zero rows where this person has no such device.
+-- Remove a person's device; waiting pushes to it are not sent. Zero rows if this person has no such device.
 WITH removed AS (
     DELETE FROM push_devices
     WHERE id = :id

@@ -1,4 +1,4 @@
--- Replace an encrypted private key by the same one under a newer key of the ring; nothing where another process has.
+-- Replace an encrypted private key by the same one under a newer key of the ring, unless another process already has.
 UPDATE push_keys
 SET private_key = :private_key
 WHERE id = :id

@@ -1,5 +1,5 @@
--- Add a device, or take over one whose browser is subscribed already, by this person or by who used it before: who has
--- the browser has its secret. Returns its id; zero rows where the account has `most` others.
+-- Add a device, or take over a device whose browser is subscribed already, by this person or by an earlier user:
+-- knowing the secret proves possession of the browser. Returns its id; zero rows if the account has `most` others.
 INSERT INTO push_devices (account_id, key_id, name, endpoint, public_key, auth_secret, shows_subject)
 SELECT :account_id, :key_id, :label, :endpoint, :public_key, :auth_secret, :shows_subject
 WHERE (

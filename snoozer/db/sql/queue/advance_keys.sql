@@ -1,4 +1,4 @@
--- Let claims look at the first four waiting rows of each of these keys again. Waits for no lock: what is locked stays
+-- Let claims consider the first four waiting rows of each of these keys again. Waits for no lock: locked rows stay
 -- behind until the next call.
 WITH waiting AS MATERIALIZED (
     SELECT DISTINCT first.id

@@ -1,7 +1,6 @@
 -- Move finished snoozes and their sends to the archive in one statement: a row is in one place, never in both or
--- neither.
--- A snooze stays while one of its sends may still change (in flight, uncertain, or locked by another transaction), and
--- until its message has returned.
+-- neither. A snooze stays while one of its sends may still change (in flight, uncertain, or locked by another
+-- transaction), and until its message has returned.
 WITH finished AS MATERIALIZED (
     SELECT id, finished_at
     FROM email_snoozes

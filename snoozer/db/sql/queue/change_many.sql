@@ -1,9 +1,8 @@
--- Write what an act decided about snoozes that this transaction has locked: all terms of each.
--- Another time is a new promise, and `email_snoozes_promise` resets what belonged to the old one. With `keeps_promise` the
--- tries and the next claim stay, unless an operator has it tried at another time, `tried_at`, or `afresh`. A claim ends, so a
--- worker that holds the row loses it, unless it `keeps_claim`. A row that operators have set aside stays so until it has
--- another time, or `tried_at`.
--- Only replies from now on count for a snooze that its owner revived, or whose reply policy is another one.
+-- Write the decision of an act about snoozes that this transaction has locked: all terms of each. Another time is a new
+-- promise, and `email_snoozes_promise` resets the columns of the old one. With `keeps_promise` the tries and the next
+-- claim stay, unless an operator has it tried at another time, `tried_at`, or `afresh`. A claim ends, so a worker that
+-- holds the row loses it, unless it `keeps_claim`. A row that operators have set aside stays so until it gets another
+-- time, or `tried_at`. If its owner revived a snooze or changed its reply policy, only replies from now on count.
 UPDATE email_snoozes AS snooze
 SET remind_at = CASE WHEN term.keeps_promise THEN COALESCE(term.tried_at, snooze.remind_at) ELSE term.remind_at END,
     scheduled_for = CASE

@@ -1,5 +1,5 @@
--- Promise what a person still waits for for this moment, up to batch_size rows, each for the last time: its owner leaves.
--- What a worker holds, and what is due already, stays as it is.
+-- Make up to batch_size of a person's waiting snoozes due now, each for the last time: the account is being deleted.
+-- Rows that a worker holds, and rows that are due already, stay as they are.
 WITH waiting AS MATERIALIZED (
     SELECT id
     FROM email_snoozes AS snooze

@@ -1,5 +1,5 @@
--- Erase snoozes of a person with their sends and events, up to batch_size. What a worker holds is left for later, and so
--- is what was handed to a mail server whose reply may still come: for an hour where it is uncertain.
+-- Erase up to batch_size snoozes of a person with their sends and events. Left for later are rows that a worker holds,
+-- and reminders handed to a mail server whose reply may still come: if uncertain, for an hour.
 WITH doomed AS MATERIALIZED (
     SELECT id
     FROM email_snoozes

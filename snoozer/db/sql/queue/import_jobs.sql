@@ -1,5 +1,6 @@
--- Enter jobs of another scheduler, given as a JSON array, each once: one that was imported before adds nothing, whatever
--- became of its snooze, unless an import withdrew it. A message that is snoozed already is an error of the whole.
+-- Enter jobs of another scheduler, given as a JSON array, each once: a job that was imported before adds nothing,
+-- whatever the outcome of its snooze, unless an import withdrew it. If a message is snoozed already, the whole
+-- statement fails.
 WITH given AS MATERIALIZED (
     SELECT nextval('email_snoozes_id_seq') AS id, job.*
     FROM jsonb_to_recordset(CAST(:jobs AS jsonb)) AS job (

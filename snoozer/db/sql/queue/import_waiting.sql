@@ -1,6 +1,6 @@
--- Enter what an import has that still waits or is paused, with the time of its making, by which a second import knows it.
--- With `with_past` also what should have come back since: it comes back now, and what repeats goes on after that.
--- A message that is snoozed already keeps its snooze.
+-- Enqueue an import's rows that still wait or are paused, with their creation times, by which a second import
+-- recognises them. With `with_past` also rows that should have come back since: they come back now, and recurring ones
+-- continue after that. A message that is snoozed already keeps its snooze.
 INSERT INTO email_snoozes AS snooze (
     user_email, message_id, subject, sender_email, remind_at, note, recurrence, wall_time, zone, time_kind, inactive,
     reply_policy, reply_scope, reply_since, created_at, at_any_hour, reference

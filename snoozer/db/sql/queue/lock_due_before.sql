@@ -1,7 +1,7 @@
 -- Lock snoozes that were due before `until`, a bounded number at a time; `retire_restored` reads the ledger after that.
--- It waits for rows that others hold: a mark that is being written is seen afterwards.
--- What operators have set aside counts as well: it may have been brought back and sent since.
--- What was due and has been taken back from a worker since counts, too, although that moved its `remind_at`.
+-- The statement waits for rows that others hold: a mark that is being written is seen afterwards. Rows that operators
+-- have set aside count, too: they may have been resumed and sent since. So do rows that were due and have been taken
+-- back from a worker since, although that moved their `remind_at`.
 WITH due AS MATERIALIZED (
     SELECT id
     FROM email_snoozes

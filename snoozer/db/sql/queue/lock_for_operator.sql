@@ -1,5 +1,5 @@
--- Lock snoozes that an operator acts on; those that another transaction has locked are not waited for, and missing from
--- the result. What they are is read by the next statement (peek/operated.sql): it sees what was committed before.
+-- Lock snoozes that an operator acts on; rows locked by another transaction are skipped, and missing from the result.
+-- Their values are read by the next statement (peek/operated.sql), which sees all earlier commits.
 WITH locked AS MATERIALIZED (
     SELECT id
     FROM email_snoozes

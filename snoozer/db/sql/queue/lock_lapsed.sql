@@ -1,9 +1,8 @@
--- Lock claims of dead workers and expired leases, a bounded number at a time; `recover` reads the ledger after that.
--- A mark needs the row's lock: one that was committed before this statement had it is seen by the next statement, and
--- none can come in between.
--- The order, and COALESCE, have the planner read the index of what is claimed, also while it knows nothing of a table that
--- has grown: by the ids it read all.
--- After a database outage a registered worker has one lease, from when the server was first seen again, to extend.
+-- Lock claims of dead workers and expired leases, a bounded number at a time; `recover` reads the ledger after that. A
+-- mark needs the row's lock: the next statement sees every mark that was committed before this statement had the lock,
+-- and none can be written in between. The order and COALESCE make the planner use the index of claimed rows, even while
+-- it has no statistics of a table that has grown: by the ids it would read all rows. After a database outage a
+-- registered worker has one lease, from when the server was first seen again, to extend its claims.
 WITH lapsed AS MATERIALIZED (
     SELECT snooze.id
     FROM email_snoozes AS snooze

@@ -1,5 +1,5 @@
 -- Release lapsed claims that this transaction has locked. A send whose dot was authorised becomes uncertain and waits
--- out the hold. The row is retired after max_crashes lost workers, and where no resend is allowed.
+-- out the hold. The row is retired after max_crashes lost workers, or if no resend is allowed.
 WITH lapsed AS MATERIALIZED (
     SELECT id, claim_token, claimed_by, crash_count
     FROM email_snoozes

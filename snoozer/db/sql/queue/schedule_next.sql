@@ -1,7 +1,7 @@
--- Occurrences were sent: promise the next ones of these recurring snoozes, with fresh attempts; fenced by the claim
--- token. The new promise moves the return of the kept message, too, so it waits until the last one has taken place.
--- Rows that another transaction has locked, or whose message it has, are skipped: they and claims no longer owned are
--- missing from the result.
+-- Promise the next occurrences of recurring snoozes whose occurrences were sent, with fresh attempts; fenced by the
+-- claim token. The new promise moves the return of the kept message, too, so it waits until the last return has taken
+-- place. Rows that another transaction has locked, or whose message it has locked, are skipped; they and claims no
+-- longer owned are missing from the result.
 WITH occurrence AS MATERIALIZED (
     SELECT *
     FROM unnest(

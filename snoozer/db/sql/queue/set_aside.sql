@@ -1,7 +1,7 @@
--- Set claims aside that a pause of operators holds back: inactive, without an outcome, for that pause. No attempt is used,
--- and neither the promise nor the next time moves; fenced by the claim token.
--- A pause that has ended sets nothing aside; one that is being ended is locked, and skipped as are rows that another
--- transaction has locked: they and claims no longer owned are missing from the result.
+-- Set claims aside that a pause of operators holds back: inactive, without an outcome, for that pause. No attempt is
+-- used, and neither the promise nor the next time moves; fenced by the claim token. A pause that has ended sets no row
+-- aside; a pause that is being ended is locked and skipped, and so are rows locked by another transaction: they and
+-- claims no longer owned are missing from the result.
 WITH locked AS MATERIALIZED (
     SELECT snooze.id, pause.id AS pause_id
     FROM unnest(

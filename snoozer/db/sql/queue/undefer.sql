@@ -1,6 +1,6 @@
--- Their owner's day changed: what a rest deferred is due when it was promised again, unless it still waits for the end of
--- the present one. Where the day defers it all the same, its next claim finds that out.
--- Rows that another transaction has locked are skipped, and so is what waits for another reason.
+-- The owner's day changed: snoozes that a rest deferred are due at their promised times again, unless they still wait
+-- for the end of the present rest. If the changed day defers a snooze all the same, its next claim finds that out. Rows
+-- locked by another transaction are skipped, and so are rows that wait for another reason.
 WITH deferred AS MATERIALIZED (
     SELECT id
     FROM email_snoozes

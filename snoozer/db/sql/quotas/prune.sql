@@ -1,4 +1,4 @@
--- Delete what was used in periods that are over; the longest is a day.
+-- Delete the usage of periods that are over; the longest period is a day.
 DELETE FROM quota_usage
 WHERE ctid = ANY(ARRAY(
     SELECT ctid FROM quota_usage WHERE period_start < CURRENT_TIMESTAMP - INTERVAL '2 days' LIMIT :batch_size

@@ -1,6 +1,6 @@
--- Add an amount to what a subject has used of a quota in the present period, unless that is more than it may use.
--- Returns whether it was added, what is used then, and in how many seconds the next period begins. Concurrent calls for
--- one subject wait for each other's transactions.
+-- Add an amount to a subject's usage of a quota in the present period, unless the sum exceeds the quota. Returns
+-- whether it was added, the resulting usage, and in how many seconds the next period begins. Concurrent calls for one
+-- subject wait for each other's transactions.
 WITH present AS (
     SELECT date_bin(CAST(:period AS interval), clock_timestamp(), TIMESTAMPTZ 'epoch') AS period_start
 ),

@@ -1,4 +1,4 @@
--- The addresses of a person: of the account, and of each connected mailbox. Mail from them is no reply of another.
+-- The addresses of a person: of the account, and of each connected mailbox. Mail from them does not count as a reply.
 SELECT lower(:user_email) AS address
 UNION
 SELECT lower(own.address)

@@ -1,7 +1,7 @@
--- The snoozes of a person that wait for a reply, whose time is still to come, and that one of these messages answers: each
--- names `named`, arrived at `arrived_at`, and is itself `own`. Locked in the order of their ids, with the first arrival.
--- A thread is what the snoozed message names in its own header, and itself. A clock of another server counts as equal
--- where it differs by seconds.
+-- A person's snoozes that wait for a reply, whose time is still to come, and to which one of these messages replies:
+-- each names `named`, arrived at `arrived_at`, and is itself `own`. Locked in the order of their ids, with the first
+-- arrival. A thread consists of the snoozed message and the messages that its header names. Clocks of servers may
+-- differ by seconds, so an arrival shortly before the snooze counts.
 WITH answer AS MATERIALIZED (
     SELECT *
     FROM unnest(CAST(:named AS text[]), CAST(:own AS text[]), CAST(:arrived_at AS timestamptz[]))

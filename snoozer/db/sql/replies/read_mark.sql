@@ -1,5 +1,5 @@
--- Since when a snooze of the owner of this mailbox has been waiting for a reply, NULL while none does; up to where its
--- inbox was read.
+-- Since when a snooze of the owner of this mailbox has been waiting for a reply, NULL while none does; and the UID up
+-- to which its inbox was read.
 SELECT
     (
         SELECT min(COALESCE(snooze.reply_since, snooze.created_at))

@@ -1,4 +1,4 @@
--- The inbox was read for replies up to this UID; NULL where no snooze waits for one any more.
+-- Record that the inbox was read for replies up to this UID; NULL if no snooze waits for one any more.
 UPDATE mailboxes
 SET replies_uidvalidity = :uidvalidity,
     replies_uidnext = :uidnext,

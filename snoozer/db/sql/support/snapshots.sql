@@ -1,5 +1,5 @@
 -- Who holds an old snapshot, so that no vacuum removes what died since: sessions, prepared transactions, slots, standbys.
--- The first is held the longest. Of other roles' sessions only a member of pg_monitor sees all.
+-- The longest held comes first. Only a member of pg_monitor sees all sessions of other roles.
 SELECT
     'session' AS kind,
     CAST(pid AS text) AS name,

@@ -1,6 +1,6 @@
 -- How late reminders are: those sent in the last hour, and those that wait and should have come; in bands and percentiles.
--- In seconds from the promise, or from the end of the rest that deferred it. Paused ones are not late, nor is what is still to
--- come. Of each kind `most` are measured, of the sent ones the newest; with `only` of one kind.
+-- In seconds from the promise, or from the end of the rest that deferred it. Paused reminders are not late, nor are
+-- future ones. At most `most` are measured of each kind, the newest of the sent ones; with `only`, of one kind.
 WITH waiting AS MATERIALIZED (
     SELECT unsent.promise
     FROM (

@@ -1,5 +1,4 @@
--- What is different since the last acceptance; no row where nothing is. What either of them does not know counts as the
--- same.
+-- The difference since the last acceptance; no row if there is none. A value unknown on either side counts as equal.
 WITH accepted AS MATERIALIZED (
     SELECT system_identifier, database_oid, timeline, accepted_at
     FROM accepted_timelines

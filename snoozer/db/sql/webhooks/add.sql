@@ -1,4 +1,4 @@
--- Add an endpoint for a person who has less than `most`. Zero rows where there is no room, or the person has this URL.
+-- Add an endpoint for a person who has fewer than `most`. Zero rows if there is no room, or the person has this URL.
 INSERT INTO webhook_endpoints (account_id, url, events, shows_subject, secret)
 SELECT :account_id, :url, CAST(:events AS text[]), :shows_subject, :secret
 WHERE (

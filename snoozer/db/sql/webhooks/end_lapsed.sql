@@ -1,5 +1,5 @@
--- What a lost worker holds for an endpoint that was switched off meanwhile has failed, as what waited for it (end_waiting):
--- it is never claimed again.
+-- Fail the deliveries that lost workers hold for endpoints switched off since, like the waiting ones (end_waiting):
+-- they would never be claimed again.
 WITH lapsed AS MATERIALIZED (
     SELECT delivery.id
     FROM webhook_deliveries AS delivery

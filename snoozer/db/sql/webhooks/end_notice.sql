@@ -1,4 +1,5 @@
--- The mail that an endpoint is off was sent, or is refused for good. Zero rows where it was switched on or off since.
+-- The mail that an endpoint is off was sent, or refused for good. Zero rows if the endpoint was switched on or off
+-- since.
 UPDATE webhook_endpoints
 SET notice_at = NULL
 WHERE id = :id

@@ -1,5 +1,5 @@
--- An endpoint was switched off: what waits for it has failed, and can be sent again by hand. What is on its way comes to its
--- own end.
+-- Fail the deliveries that wait for an endpoint that was switched off; they can be sent again by hand. Claimed
+-- deliveries are left to their senders.
 UPDATE webhook_deliveries
 SET state = 'failed',
     reason = COALESCE(reason, 'off'),

@@ -1,4 +1,4 @@
--- Enter a test event for an endpoint of a person's that is on. Zero rows where another one waits, or it is off or not theirs.
+-- Enter a test event for a person's endpoint that is on. Zero rows if another one waits, or it is off or not theirs.
 INSERT INTO webhook_deliveries (endpoint_id, account_id, event)
 SELECT id, account_id, 'test'
 FROM webhook_endpoints

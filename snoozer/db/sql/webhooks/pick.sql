@@ -1,8 +1,8 @@
--- Choose and lock the endpoint whose turn it is: of those for which something is due that can be sent now, the one that
--- waited the longest for a turn. So no endpoint delays another.
--- `at_once` deliveries are on their way to one endpoint at most, one where it failed last. Without `any`, endpoints that
--- failed or answered late are passed over: they take some of the senders, never all.
--- The lock is waited for: the transactions that hold it write one answer. Where nothing is due, one look at an index says so.
+-- Choose and lock the endpoint whose turn it is: the endpoint that has waited the longest for a turn and has a due
+-- delivery that can be sent now. So no endpoint delays another. At most `at_once` deliveries are on their way to one
+-- endpoint, only one if it failed last. Without `any`, endpoints that failed or answered late are passed over: they
+-- take some of the senders, never all. This statement waits for the lock, because the transactions that hold it only
+-- write one answer. If no delivery is due, one look at an index shows it.
 SELECT endpoint.id
 FROM webhook_endpoints AS endpoint
 JOIN accounts ON accounts.id = endpoint.account_id

@@ -1,4 +1,4 @@
--- Delete deliveries that are 30 days old, and those whose endpoint was removed while they were entered.
+-- Delete deliveries that are 30 days old, and deliveries whose endpoint was removed while they were entered.
 DELETE FROM webhook_deliveries
 WHERE id = ANY(ARRAY(
     SELECT delivery.id

@@ -1,6 +1,6 @@
--- A delivery was not taken: it is tried again after `delay`, until `retry_for` is over, and its endpoint is left alone for
--- `pause`. The endpoint is switched off where it is `gone`, or took nothing since this was first tried and that is over.
--- Returns whether it is on; zero rows where the claim is lost.
+-- A delivery was not accepted: it is tried again after `delay`, until `retry_for` is over, and its endpoint is left
+-- alone for `pause`. The endpoint is switched off if it is `gone`, or if it accepted no delivery since this one was
+-- first tried and `retry_for` is over. Returns whether it is on; zero rows if the claim is lost.
 WITH endpoint AS MATERIALIZED (
     SELECT id, is_on, delivered_at
     FROM webhook_endpoints

@@ -1,5 +1,4 @@
--- Remove an endpoint of a person's, with all that was and was to be sent to it. Zero rows where this person has no such
--- endpoint.
+-- Remove a person's endpoint with all its deliveries. Zero rows if this person has no such endpoint.
 WITH removed AS (
     DELETE FROM webhook_endpoints
     WHERE id = :id

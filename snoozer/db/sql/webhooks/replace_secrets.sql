@@ -1,4 +1,4 @@
--- Replace encrypted secrets by the same ones under a newer key of the ring; nothing where they were changed meanwhile.
+-- Replace encrypted secrets by the same ones under a newer key of the ring, unless they changed since they were read.
 UPDATE webhook_endpoints
 SET secret = :secret,
     previous_secret = CASE WHEN previous_secret IS NOT NULL THEN CAST(:previous_secret AS bytea) END

@@ -1,5 +1,5 @@
--- Deliver something once more, with its id, for its owner: it is due at once, and its days of trying begin anew. Zero rows
--- where it waits already, is not theirs, or its endpoint is off.
+-- Deliver something once more, with its id, for its owner: it is due at once, and its retry period starts over. Zero
+-- rows if it waits already, is not theirs, or its endpoint is off.
 UPDATE webhook_deliveries AS delivery
 SET state = 'waiting',
     try_at = clock_timestamp(),

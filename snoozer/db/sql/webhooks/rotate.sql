@@ -1,5 +1,5 @@
--- Sign with another secret from now on, and with the present one too for `overlap`. Zero rows where this person has no such
--- endpoint.
+-- Sign with another secret from now on, and also with the present one for `overlap`. Zero rows if this person has no
+-- such endpoint.
 UPDATE webhook_endpoints
 SET previous_secret = secret,
     previous_until = clock_timestamp() + :overlap,

@@ -1,5 +1,5 @@
--- Switch an endpoint off, for a reason; nothing is entered or tried for it any more. With `account_id` by its owner, who
--- may also know of one that is off already; else a mail to them is due.
+-- Switch an endpoint off, for a reason; no delivery is entered or tried for it any more. With `account_id` its owner
+-- acts, even on an endpoint that is off already; otherwise a mail to the owner is due.
 UPDATE webhook_endpoints
 SET is_on = FALSE,
     off_reason = :reason,

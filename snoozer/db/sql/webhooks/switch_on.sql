@@ -1,4 +1,4 @@
--- Switch an endpoint of a person's on again: it gets what happens from now on. Zero rows where it is on, or not theirs.
+-- Switch an endpoint of a person on again: it gets events from now on. Zero rows if it is on, or not theirs.
 UPDATE webhook_endpoints
 SET is_on = TRUE,
     off_reason = NULL,

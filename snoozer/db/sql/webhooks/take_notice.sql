@@ -1,5 +1,5 @@
--- Take the mail that tells an owner that an endpoint was switched off: it is due again after `lease`, unless it is ended.
--- Nothing is tried for longer than three days, and nothing is sent to an address that is not verified. Zero rows where none is due.
+-- Take the mail that tells an owner that an endpoint was switched off: it is due again after `lease`, unless it is
+-- ended. It is tried for at most three days, and only for a verified address. Zero rows if none is due.
 WITH due AS MATERIALIZED (
     SELECT endpoint.id, account.email, account.locale
     FROM webhook_endpoints AS endpoint
