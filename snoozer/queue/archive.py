@@ -32,7 +32,8 @@ def list_archivable(
 
 
 def create_partitions(connection: Connection, *, months: Sequence[date]) -> list[date]:
-    """Create the partitions of these months; returns those that were missing. Waits at most 2 s for a lock."""
+    """Create the partitions of these months; returns the months whose partition was missing. Waits at most 2 s for a
+    lock."""
     return list(execute(connection, "archive/create_partitions", months=list(months)).scalars())
 
 

@@ -16,10 +16,10 @@ from snoozer.db.statements import execute, row_as
 
 @dataclass(frozen=True, kw_only=True)
 class Permit:
-    """What a worker may do now: claim ("closed"), claim one row as the probe ("probe"), or wait ("open").
+    """Whether a worker may claim now ("closed"), may claim one row as the probe ("probe"), or must wait ("open").
 
-    `failures` is the number of consecutive failures. `refuses_everybody` where the breaker opened because the server
-    refused many recipients in a row.
+    `failures` is the number of consecutive failures. `refuses_everybody` is True if the breaker opened because the
+    server refused many recipients in a row.
     """
 
     kind: Literal["closed", "probe", "open"]
@@ -56,8 +56,8 @@ def succeed(connection: Connection, *, server: str, probe_token: UUID | None) ->
 
 
 def note(connection: Connection, *, server: str, succeeded_ago: float | None, failed_ago: float | None) -> bool:
-    """Note how many seconds ago the server last worked and last failed. Returns False where another worker has its row
-    locked, or the server is not registered."""
+    """Note how many seconds ago the server last worked and last failed. Returns False if another worker has locked its
+    row, or the server is not registered."""
     seen = {"succeeded_ago": succeeded_ago, "failed_ago": failed_ago}
     return execute(connection, "breaker/note", server=server, **seen).first() is not None
 
@@ -78,15 +78,15 @@ class State:
 
 
 def lock(connection: Connection, *, server: str) -> State | None:
-    """The state of a breaker until the transaction ends; None of a server that is not known."""
+    """The state of a breaker, locked until the transaction ends; None if the server is unknown."""
     return row_as(execute(connection, "breaker/lock", server=server).first(), State)
 
 
 def trip(connection: Connection, *, server: str, actor: str, reason: str) -> bool:
-    """An operator opens it until it is reset. Returns False where that has been done."""
+    """Open the breaker for an operator until it is reset. Returns False if it is tripped already."""
     return execute(connection, "breaker/trip", server=server, actor=actor, reason=reason).first() is not None
 
 
 def reset(connection: Connection, *, server: str) -> bool:
-    """An operator closes it. Returns False where it is closed and counts no failure."""
+    """Close the breaker for an operator. Returns False if it is closed and counts no failure."""
     return execute(connection, "breaker/reset", server=server).first() is not None

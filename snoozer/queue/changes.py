@@ -24,8 +24,8 @@ CLAIM_RELEASED = {
 
 @dataclass(frozen=True, kw_only=True)
 class Terms:
-    """All that acts decide about a snooze: what it promises, in which words, how it is delivered, and whether it is
-    paused by its owner or over. `remind_at` is the promise, whenever the next try is."""
+    """The terms that acts decide about a snooze: its promise, its texts, how it is delivered, and whether it is paused
+    by its owner or over. `remind_at` is the promise, whenever the next try is."""
 
     remind_at: datetime
     duration_hours: int | None
@@ -85,10 +85,10 @@ class Terms:
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen(Terms):
-    """A snooze that an act found and locked. `tried_at` is when it is tried next, whatever it promises. `send_state` is
-    that of the reminder of its promise, None without one; `in_flight` is True while a reminder of it may still arrive;
-    `snoozed_again_at` is when another snooze of its message was entered, if that is live. `paused_by` is the pause of
-    operators that has set it aside."""
+    """A snooze that an act found and locked. `tried_at` is the time of the next try, whatever the promise. `send_state`
+    is the state of the reminder of its promise, None without one; `in_flight` is True while a reminder of it may still
+    arrive; `snoozed_again_at` is when another snooze of its message was entered, if that snooze is live. `paused_by` is
+    the pause of operators that has set it aside."""
 
     id: int
     user_email: str
@@ -120,7 +120,7 @@ class Chosen(Terms):
 
 
 class Retry(NamedTuple):
-    """When an operator has a snooze tried next for what it promises: with all its attempts, if it starts `afresh`."""
+    """When an operator has a snooze tried next for its promise: with all its attempts, if it starts `afresh`."""
 
     at: datetime
     afresh: bool = True
@@ -248,7 +248,7 @@ def import_jobs(connection: Connection, *, source: str, jobs: Sequence[dict[str,
 
 
 def _keeps_claim(row: Chosen, terms: Terms) -> bool:
-    """Whether the worker goes on: the reminder is leaving, and neither its promise nor its key is another one."""
+    """Whether the worker goes on: the reminder is leaving, and neither its promise nor its key has changed."""
     same = terms.remind_at == row.remind_at and terms.serialization_key == row.serialization_key
     return row.is_claimed and row.is_leaving and same and not terms.paused and terms.outcome is None
 

@@ -1,7 +1,7 @@
-"""Digests, one mail for what came due together: one function per file in `sql/digests`, of the same name.
+"""Digests, one mail for promises that came due together: one function per file in `sql/digests`, of the same name.
 
-A digest is the reminder of its first promise, sent as any other; its members have no mail of their own. A member is
-claimed as any row is, and asks what became of the digest. (docs/decisions/0020)
+A digest is the reminder of its first promise, sent like any other; its members have no mail of their own. A member is
+claimed like any row, and takes its outcome from the digest. (docs/decisions/0020)
 """
 
 from collections import defaultdict
@@ -16,40 +16,40 @@ from snoozer.queue.ledger import KnownSend, UncertainPolicy
 from snoozer.queue.reminder import Claim, Member
 
 MAX_SIZE = 40
-# Of one person at once: some seconds.
+# Limit for one person at once: takes some seconds.
 MAX_GATHERED = 10_000
 # How long a digest may stay without a mark.
 HOLD = timedelta(minutes=30)
 
 
 def gather(connection: Connection, *, people: Sequence[str], domain: str) -> None:
-    """Gather what came due at the ends of these people's rests. `domain` is that of their reminders' Message-IDs."""
+    """Gather the promises due at the ends of these people's rests. `domain` is that of their reminders' Message-IDs."""
     values = {"domain": domain, "size": MAX_SIZE, "most": MAX_GATHERED, "known_schema": SUPPORTED_SCHEMA}
     execute(connection, "digests/gather", people=list(people), **values)
 
 
 def pass_over(connection: Connection, *, people: Sequence[str]) -> None:
-    """What came due at the ends of these people's rests comes singly."""
+    """Send the promises due at the ends of these people's rests singly."""
     execute(connection, "digests/pass_over", people=list(people))
 
 
 def lock(connection: Connection, *, people: Sequence[str]) -> list[int]:
-    """Lock these people's digests that no worker has claimed; returns those that no other transaction has locked."""
+    """Lock these people's digests that no worker has claimed, skipping locked ones; returns the digests locked."""
     return list(execute(connection, "digests/lock", people=list(people)).scalars())
 
 
 def dissolve(connection: Connection, *, ids: Sequence[int]) -> list[int]:
-    """Dissolve those of these digests, which are locked, that are not to be sent; returns them."""
+    """Dissolve the given digests that must not be sent; the caller has locked them. Returns the dissolved ones."""
     return list(execute(connection, "digests/dissolve", ids=list(ids), hold=HOLD).scalars())
 
 
 def release(connection: Connection, *, ids: Sequence[int]) -> None:
-    """These snoozes have reminders of their own again."""
+    """Give these snoozes reminders of their own again."""
     execute(connection, "digests/release", ids=list(ids))
 
 
 def leave(connection: Connection, *, ids: Sequence[int]) -> None:
-    """Take out of these digests, whose bytes are not fixed, what is not promised for then any more."""
+    """Remove members whose promises have moved or ended from these digests, whose bytes are not fixed."""
     execute(connection, "digests/leave", ids=list(ids))
 
 
@@ -63,7 +63,7 @@ def list_members(connection: Connection, *, ids: Sequence[int]) -> dict[int, tup
 
 
 def lookup(connection: Connection, *, ids: Sequence[int], uncertainty: UncertainPolicy) -> dict[int, KnownSend]:
-    """By snooze: what is known of the mail of these claims' digest, or that one may come (`awaited`)."""
+    """By snooze: the state of the mail of these claims' digest, `awaited` while a digest may still come."""
     rows = execute(connection, "digests/lookup", ids=list(ids), **vars(uncertainty)).all()
     return {
         row.snooze_id: KnownSend(id=row.id, state=row.state, resends=row.resends, hold_left=row.hold_left)
@@ -72,17 +72,17 @@ def lookup(connection: Connection, *, ids: Sequence[int], uncertainty: Uncertain
 
 
 def record(connection: Connection, *, claims: Sequence[Claim]) -> None:
-    """Enter in the ledger that these were reminded of by digests that were sent."""
+    """Enter in the ledger that digests that were sent reminded of these claims."""
     values = {"snooze_ids": [claim.id for claim in claims], "promises": [claim.scheduled_for for claim in claims]}
     execute(connection, "digests/record", **values)
 
 
 def settle(connection: Connection, *, batch_size: int) -> int:
-    """Enter in the ledger what digests that were sent an hour ago reminded of, where no claim did; returns how many
-    digests are settled by that."""
+    """Enter in the ledger the reminders of digests that were sent an hour ago, if no claim did; returns how many
+    digests are settled."""
     return len(execute(connection, "digests/settle", batch_size=batch_size).all())
 
 
 def prune(connection: Connection, *, older_than: timedelta, batch_size: int) -> int:
-    """Delete digests that were gathered that long ago; returns how many."""
+    """Delete digests that were gathered more than `older_than` ago; returns how many."""
     return len(execute(connection, "digests/prune", older_than=older_than, batch_size=batch_size).all())

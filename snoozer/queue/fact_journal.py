@@ -29,7 +29,8 @@ class FactJournal:
         self._path = folder / f"{worker}.jsonl"
         self._lock = Lock()
         self._pending: dict[str, Fact] = {}
-        # Locked before it gets the name that other workers look for, or they could inherit it while it is empty.
+        # Lock the file before giving it the name that other workers look for, or they could inherit it while it is
+        # empty.
         unlisted = self._path.with_suffix(".new")
         self._file = unlisted.open("ab", buffering=0)
         fcntl.flock(self._file, fcntl.LOCK_EX)
@@ -46,7 +47,7 @@ class FactJournal:
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(self._file.fileno())
             except OSError:
-                # Half a line would spoil the next one.
+                # A partial line would corrupt the next one.
                 self._file.truncate(before)
                 raise
 
@@ -69,7 +70,7 @@ class FactJournal:
         for path in sorted(self._folder.glob("*.jsonl")):
             if path == self._path:
                 continue
-            # Another worker that starts may have deleted it.
+            # Another worker that starts may have deleted the file.
             with suppress(FileNotFoundError), path.open("rb") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -79,7 +80,7 @@ class FactJournal:
 
 
 def _make_private(folder: Path) -> None:
-    """Make the folder, readable by its owner only; one that an earlier release made is closed to others."""
+    """Make the folder, readable by its owner only; a folder that an earlier release made is closed to others."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     if folder.stat().st_uid == os.geteuid():
         folder.chmod(0o700)
@@ -96,7 +97,7 @@ def _facts(file: IO[bytes]) -> list[Fact]:
             values = json.loads(line)
             facts.append(Fact(**values | {"claim_token": UUID(values["claim_token"])}))
         except (ValueError, TypeError, KeyError, AttributeError):
-            # A partial write (its worker died, or the disk was full), which no decision relied on.
+            # A partial write (the worker died, or the disk was full), on which no decision relied.
             unread += 1
     if unread:
         log.warning("%s: %d of its lines cannot be read", Path(file.name).name, unread)

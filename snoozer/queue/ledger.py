@@ -38,7 +38,7 @@ class KnownSend:
     """The ledger's entry for a promise that could not be reserved; `hold_left` only while it is uncertain.
 
     Without an entry (`id` None), the return of its message keeps the promise (`state` returned), or may yet (awaited):
-    it is to be looked at again after `hold_left`.
+    look again after `hold_left`.
     """
 
     id: int | None
@@ -57,11 +57,11 @@ class Reminded:
 
 @dataclass(frozen=True, kw_only=True)
 class UncertainPolicy:
-    """What happens to a reminder that may have been sent.
+    """The policy for a reminder that may have been sent.
 
     After `hold` it is left to an operator (`for_operator`) or sent again, but not before `lookups` searches in the
-    person's mailbox, at least `lookup_interval` apart, did not find it; with `only_connected`, in one that is connected
-    and watched, and nowhere else.
+    person's mailbox, at least `lookup_interval` apart, did not find it; with `only_connected`, only a connected and
+    watched mailbox is searched.
     """
 
     hold: timedelta
@@ -73,7 +73,7 @@ class UncertainPolicy:
 
 @dataclass(frozen=True, kw_only=True)
 class Sought:
-    """A reminder that may have been sent, `sent_about` then, and is looked for in a connected mailbox."""
+    """A reminder that may have been sent about `sent_about`, and must be searched for in a connected mailbox."""
 
     id: int
     snooze_id: int
@@ -120,7 +120,8 @@ class Refusal:
 def reserve(
     connection: Connection, *, worker: str, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
 ) -> list[Reserved]:
-    """Enter the promises of these claims; those that were sent, are in flight or on hold are missing from the result.
+    """Enter the promises of these claims; promises that were sent, are in flight or on hold are missing from the
+    result.
 
     `domain` is the right side of the reminders' Message-IDs; the left side is a function of snooze and promise.
     """
@@ -135,7 +136,7 @@ def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPoli
 
 
 def mark_alone(connection: Connection, *, claims: Sequence[Claim]) -> None:
-    """The returns of these messages alone keep their promises."""
+    """Record that the returns of these messages alone keep their promises."""
     values = {"snooze_ids": [claim.id for claim in claims], "promises": [claim.scheduled_for for claim in claims]}
     execute(connection, "ledger/mark_alone", **values)
 
@@ -151,7 +152,7 @@ def verify(
 def list_sought(
     connection: Connection, *, mailbox_id: int, uncertainty: UncertainPolicy, batch_size: int
 ) -> list[Sought]:
-    """The uncertain reminders that may lie in this connected mailbox, and were not looked for lately."""
+    """The uncertain reminders that may lie in this connected mailbox, and were not searched for lately."""
     values = {"mailbox_id": mailbox_id, "lookup_interval": uncertainty.lookup_interval, "batch_size": batch_size}
     return rows_as(execute(connection, "ledger/list_sought", **values), Sought)
 
@@ -159,7 +160,7 @@ def list_sought(
 def record_lookup(
     connection: Connection, *, id: int, found: bool, mailbox_id: int, fence: int, uncertainty: UncertainPolicy
 ) -> bool:
-    """Record that an uncertain reminder was looked for in a connected mailbox. Returns False when it is not uncertain
+    """Record that an uncertain reminder was searched for in a connected mailbox. Returns False if it is not uncertain
     any more, and for a former owner of the mailbox."""
     values = {"id": id, "found": found, "mailbox_id": mailbox_id, "fence": fence, "hold": uncertainty.hold}
     return execute(connection, "ledger/record_lookup", **values).first() is not None
@@ -182,11 +183,11 @@ def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[UUI
 def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:
     """Record that the server accepted these, in the ledger or the archive. Idempotent.
 
-    The result is by the reminder's Message-ID. Those are missing that another transaction has locked (`exists`), and
-    those that are no reminders of this database.
+    The result is by the reminder's Message-ID. Reminders that another transaction has locked (`exists`), and
+    Message-IDs that are no reminders of this database, are missing.
     """
     if len({fact.reminder_message_id for fact in facts}) < len(facts):
-        # Two copies of one reminder are recorded one after the other, so that the second is known as such.
+        # Record two copies of one reminder one after the other, so that the second is recognised as a copy.
         return {id: result for fact in facts for id, result in record(connection, facts=[fact]).items()}
     values = {
         "reminder_message_ids": [fact.reminder_message_id for fact in facts],
@@ -218,14 +219,15 @@ def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> se
 def find_reminders(
     connection: Connection, *, reminder_message_ids: Collection[str], user_email: str
 ) -> dict[str, Reminded]:
-    """What reminders of ours to this person are about, by their Message-IDs."""
+    """The messages that Snoozer's reminders to this person are about, by the reminders' Message-IDs."""
     values = {"reminder_message_ids": list(reminder_message_ids), "user_email": user_email}
     rows = execute(connection, "ledger/find_reminders", **values)
     return {row.reminder_message_id: Reminded(message_id=row.message_id, sender_email=row.sender_email) for row in rows}
 
 
 def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:
-    """Lock the entries of these; returns the reminders' Message-IDs of those that no other transaction has locked."""
+    """Lock the entries of these sends; returns the reminders' Message-IDs of the entries locked, without those that
+    another transaction has locked."""
     return set(execute(connection, "ledger/lock", ids=[send.id for send in sends]).scalars())
 
 
@@ -244,7 +246,8 @@ def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
 
 
 def mark_uncertain(connection: Connection, *, silences: Sequence[tuple[Send, str]]) -> set[int]:
-    """No reply came after the dots of these, each for its reason; returns the ids of those that became uncertain."""
+    """Record that no reply came after the dots of these sends, each for its reason; returns the ids of the sends that
+    became uncertain."""
     values = {
         "send_ids": [send.id for send, _ in silences],
         "claim_tokens": [send.claim_token for send, _ in silences],
@@ -268,8 +271,8 @@ def abandon(connection: Connection, *, hold: timedelta, batch_size: int, id_rang
 
 
 def acknowledge(connection: Connection, *, snooze_id: int, scheduled_for: datetime, by_mail: bool) -> bool:
-    """The person acted on this reminder, so it arrived; a digest only where they did so `by_mail`, by one of its links.
-    Returns False when it was not uncertain."""
+    """Record that the person acted on this reminder, so it arrived; a digest only if they did so `by_mail`, by one of
+    its links. Returns False if it was not uncertain."""
     values = {"snooze_id": snooze_id, "scheduled_for": scheduled_for, "by_mail": by_mail}
     return execute(connection, "ledger/acknowledge", **values).first() is not None
 
@@ -280,12 +283,12 @@ def reopen(connection: Connection, *, ids: Sequence[int], actor: str) -> list[in
 
 
 def dismiss(connection: Connection, *, ids: Sequence[int], actor: str) -> list[int]:
-    """Give these snoozes' uncertain entries up, by an operator; returns the snoozes."""
+    """Give up these snoozes' uncertain entries, by an operator; returns the snoozes."""
     return list(execute(connection, "ledger/dismiss", ids=list(ids), actor=actor).scalars())
 
 
 def lock_promised(connection: Connection, *, snooze_ids: Sequence[int]) -> set[int]:
-    """Lock the entries of what these snoozes promise; returns the snoozes whose entry another transaction has."""
+    """Lock the entries of these snoozes' promises; returns the snoozes whose entry another transaction has locked."""
     return set(execute(connection, "ledger/lock_promised", snooze_ids=list(snooze_ids)).scalars())
 
 

@@ -18,14 +18,14 @@ log = logging.getLogger(__name__)
 
 # Seconds in which a stop is noticed.
 POLL_INTERVAL = 0.5
-# Silence may mean that nothing happens, that the server hangs, or that it is no primary any more: checked this often.
+# Silence may mean that nothing happens, that the server hangs, or that it is no longer a primary: check this often.
 CHECK_INTERVAL = 10.0
 # A connection that was cut is opened again at once; while the database is unavailable, attempts back off.
 INITIAL_BACKOFF, MAX_BACKOFF = 0.1, 5.0
 
 
 class NotifyListener:
-    """Calls `on_notify` from a thread of its own, between `start` and `stop`; reconnects when its connection is cut."""
+    """Calls `on_notify` from its own thread, between `start` and `stop`; reconnects when its connection is cut."""
 
     def __init__(
         self, engine: Engine, *, on_notify: Callable[[], None], initial_backoff: float = INITIAL_BACKOFF
@@ -63,7 +63,7 @@ def listen(
 ) -> None:
     """Call `on_notify` for each notification, until `until()` is true or the server takes no writes any more.
 
-    It is called at the beginning, too, because what was sent before is unknown. Raises SQLAlchemyError when the
+    Calls it at the beginning, too, because notifications sent before are unknown. Raises SQLAlchemyError if the
     connection is lost or the server hangs.
     """
     with autocommit(engine) as connection:

@@ -37,10 +37,10 @@ DEFAULT_OPTIONS = EnqueueOptions()
 class ReminderTime:
     """When a person wants a message back, and the terms in which they asked for it.
 
-    `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (so many minutes from now) or
-    "wall" (a time on the clock), both None where an instant was given. `recurrence` is a Recurrence as JSON.
-    `reply_policy` is what a reply does, and `reply_scope` to what; None keeps what the snooze has, at first `keep` and
-    `message`. `at_any_hour`, it comes then although its owner's day lets nothing through.
+    `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (a number of minutes from now) or
+    "wall" (a time on the clock), both None for a given instant. `recurrence` is a Recurrence as JSON. `reply_policy` is
+    the effect of a reply, and `reply_scope` which replies count; None keeps the snooze's present value, at first `keep`
+    and `message`. With `at_any_hour`, it comes even if its owner's day lets no reminder through.
     """
 
     remind_at: datetime

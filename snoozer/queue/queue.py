@@ -1,4 +1,4 @@
-"""The queue: one function per file in `sql/queue`, every write to `email_snoozes`; those of `sql/peek` only read."""
+"""The queue: one function per file in `sql/queue`, every write to `email_snoozes`; files in `sql/peek` only read."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class PriorityLevel:
 
 
 class Claims(list[Claim]):
-    """Claims in the order of their promises. `set_behind`: how many rows were found to wait behind others of a key."""
+    """Claims in the order of their promises. `set_behind`: how many rows were set behind others of their keys."""
 
     set_behind: int = 0
 
@@ -74,7 +74,7 @@ Position = tuple[datetime, int]
 
 
 def deliver_now(connection: Connection, *, user_email: str, batch_size: int) -> list[int]:
-    """Bring forward what a person still waits for, each for the last time; returns the ids."""
+    """Make a person's waiting snoozes due now, each for the last time; returns the ids."""
     values = {"user_email": user_email, "batch_size": batch_size}
     return list(execute(connection, "queue/deliver_now", **values).scalars())
 
@@ -91,7 +91,7 @@ def is_awaited(connection: Connection, *, user_email: str) -> bool:
 
 
 def import_waiting(connection: Connection, *, import_id: int, user_email: str, with_past: bool) -> list[ImportedSnooze]:
-    """Enter what an import has that waits or is paused."""
+    """Enqueue the waiting and paused snoozes of an import."""
     values = {"import_id": import_id, "user_email": user_email, "with_past": with_past}
     return rows_as(execute(connection, "queue/import_waiting", **values), ImportedSnooze)
 
@@ -113,9 +113,9 @@ def claim(
 ) -> Claims:
     """Claim up to `batch_size` due snoozes of one lane for `lease`.
 
-    Rows up to the position `after` or beyond `until`, and those of `heavy_users`, are left out. With `buckets`, rows of
-    other buckets are claimed only when they are `steal_after` overdue. Rows of a schema version above `known_schema`
-    are left to newer workers. Unless on `any_timeline`, nothing is claimed after a failover that was not accepted.
+    Rows up to the position `after` or beyond `until`, and rows of `heavy_users`, are left out. With `buckets`, rows of
+    other buckets are claimed only if they are `steal_after` overdue. Rows of a schema version above `known_schema` are
+    left to newer workers. Unless on `any_timeline`, no row is claimed after a failover that was not accepted.
     """
     position = {**vars(lane), **_position("after", after), **_position("until", until)}
     bucket = {"buckets": buckets, "steal_after": steal_after}
@@ -132,7 +132,7 @@ def claim(
 
 
 def advance_keys(connection: Connection, *, keys: Sequence[str], known_schema: int = 1) -> list[int]:
-    """Let claims look at the first waiting rows of these keys again; returns the ids of those that were set behind."""
+    """Let claims consider the first waiting rows of these keys again; returns the ids of rows that were set behind."""
     values = {"keys": list(keys), "known_schema": known_schema}
     return list(execute(connection, "queue/advance_keys", **values).scalars())
 
@@ -143,18 +143,18 @@ def extend(connection: Connection, *, held: HeldClaims, lease: timedelta) -> dic
 
 
 def finalize(connection: Connection, *, held: HeldClaims) -> set[int]:
-    """Finish snoozes whose reminders were sent; returns the ids of those that were finished."""
+    """Finish snoozes whose reminders were sent; returns the ids of the finished ones."""
     return set(execute(connection, "queue/finalize", **_pairs(held)).scalars())
 
 
 def schedule_next(connection: Connection, *, occurrences: Sequence[tuple[Claim, datetime]]) -> set[int]:
-    """The occurrences were sent: promise the next ones, each at its instant; returns the ids of those that were."""
+    """Promise the next occurrences, each at its instant, after the last ones were sent; returns the ids promised."""
     held = _pairs([(claim.id, claim.claim_token) for claim, _ in occurrences])
     return set(execute(connection, "queue/schedule_next", remind_at=[at for _, at in occurrences], **held).scalars())
 
 
 def release(connection: Connection, *, failures: Sequence[Failure]) -> dict[int, bool]:
-    """Record failed deliveries; returns the ids of those that were recorded, and whether each is retired now."""
+    """Record failed deliveries; returns the ids recorded, and whether each is retired now."""
     values = {
         **_pairs([(one.id, one.claim_token) for one in failures]),
         "errors": [one.error for one in failures],
@@ -172,12 +172,12 @@ def unclaim(connection: Connection, *, held: HeldClaims) -> set[int]:
 
 
 def defer(connection: Connection, *, held: HeldClaims, delays: Sequence[timedelta]) -> set[int]:
-    """Give back claims that wait for something else, each due again after its delay; returns the ids of those."""
+    """Give back claims that wait for something else, each due again after its delay; returns the ids given back."""
     return set(execute(connection, "queue/defer", **_pairs(held), delays=list(delays)).scalars())
 
 
 def deferrals(connection: Connection, *, held: HeldClaims) -> list[Deferral]:
-    """Of these claims, those of people whose day has a shape."""
+    """The deferrals of the given claims whose owners' days have a shape."""
     return rows_as(execute(connection, "peek/deferrals", **_pairs(held)), Deferral)
 
 
@@ -188,8 +188,8 @@ def rest(connection: Connection, *, held: HeldClaims, deferrals: Sequence[Deferr
 
 
 def undefer(connection: Connection, *, user_email: str, rest_until: datetime | None, batch_size: int) -> int:
-    """Make what rests deferred due when it was promised, but for what waits for the end of the present one; returns how
-    many."""
+    """Make snoozes deferred by rests due at their promised times, except snoozes that wait for the end of the present
+    rest; returns how many."""
     values = {"user_email": user_email, "rest_until": rest_until, "batch_size": batch_size}
     return len(execute(connection, "queue/undefer", **values).all())
 
@@ -240,7 +240,7 @@ def shift_zone(connection: Connection, *, moves: Sequence[ZoneShift]) -> set[int
 
 
 def pauses(connection: Connection, *, held: HeldClaims) -> dict[int, int]:
-    """Returns the claims that operators have paused: the pause of each, by id."""
+    """The given claims that operators have paused: the pause of each, by id."""
     return {row.id: row.pause_id for row in execute(connection, "peek/pauses", **_pairs(held))}
 
 
@@ -257,13 +257,13 @@ def lock_due_before(connection: Connection, *, until: datetime, after: int, batc
 
 def retire_restored(connection: Connection, *, ids: Sequence[int], domain: str, error: str) -> list[RestoredCase]:
     """Retire these snoozes, which `lock_due_before` has locked: a restored dump does not know whether they were sent.
-    What repeats is returned and not retired."""
+    Recurring snoozes are returned but not retired."""
     values = {"ids": list(ids), "domain": domain, "error": error}
     return rows_as(execute(connection, "queue/retire_restored", **values), RestoredCase)
 
 
 def archive(connection: Connection, *, ids: Sequence[int], older_than: timedelta) -> list[int]:
-    """Archive those of these snoozes that have been over for `older_than`, with their sends; returns their ids."""
+    """Archive the given snoozes that have been over for `older_than`, with their sends; returns their ids."""
     return list(execute(connection, "queue/archive", ids=list(ids), older_than=older_than).scalars())
 
 
@@ -275,8 +275,8 @@ def next_due(
     buckets: Buckets = None,
     missed: timedelta | None = None,
 ) -> float:
-    """Seconds until a row is due for a claim with these `buckets`: 0 when one is, infinity when none waits. With
-    `missed`, rows that were due that long ago are left out."""
+    """Seconds until a row is due for a claim with these `buckets`: 0 if one is, infinity if no row waits. With
+    `missed`, rows that were due longer ago are left out."""
     values = {"known_schema": known_schema, "missed": missed, "buckets": buckets, "steal_after": steal_after}
     seconds = execute(connection, "peek/next_due", **values).scalar_one_or_none()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
@@ -305,12 +305,12 @@ def poison_rows(connection: Connection, *, known_schema: int) -> list[Lane]:
 
 
 def keys_behind(connection: Connection, *, from_key: str, limit: int) -> list[str]:
-    """At most `limit` serialization keys, in order from `from_key` on, of which rows were set behind others."""
+    """At most `limit` serialization keys, in order from `from_key` on, that have rows set behind others."""
     return list(execute(connection, "peek/keys_behind", from_key=from_key, limit=limit).scalars())
 
 
 def scan_end(connection: Connection, *, lane: Lane, after: Position | None, rows: int) -> Position | None:
-    """The position of the last of so many due rows of a lane behind `after`; None where there are fewer."""
+    """The position of the last of `rows` due rows of a lane behind `after`; None if there are fewer."""
     row = execute(connection, "peek/scan_end", rows=rows, **vars(lane), **_position("after", after)).first()
     return None if row is None else (row.remind_at, row.id)
 

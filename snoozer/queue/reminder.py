@@ -6,27 +6,27 @@ from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
-# In characters.
+# Counted in characters.
 MAX_NOTE_LENGTH = 2_000
 
 # How often an uncertain send is sent again before it becomes a case.
 MAX_RESENDS = 2
 _TIMES = {1: "once", 2: "twice"}[MAX_RESENDS]
 
-# How often a recipient is refused for now before a reminder whose promise is old is given up.
+# How many temporary refusals of a recipient are needed before a reminder with an old promise is given up.
 MIN_REFUSALS = 5
 
-# The sentences of `last_error`, as people read them on a case.
-# What a reply to the snoozed message does: nothing, end the snooze, or bring the message back at once; and whether a
+# The effect of a reply to the snoozed message: none, end the snooze, or bring the message back at once; and whether a
 # reply to another message of its thread counts, too.
 ReplyPolicy = Literal["keep", "cancel_on_reply", "until_reply"]
 ReplyScope = Literal["message", "thread"]
 
+# The sentences of `last_error`, as people read them on a case.
 ATTEMPTS_EXHAUSTED = "Its attempts were spent"
 NO_ANSWER = "It may have been sent: no answer came after the end of the message"
 RESENT_WITHOUT_ANSWER = f"It may have been sent, and was sent again {_TIMES} without an answer"
 _LOST_AFTER_DOT = "It may have been sent: the worker was lost after the end of the message"
-# By the binds of queue.recover.
+# Keys are the binds of queue.recover.
 WORKER_LOST = {
     "error_lost": "The worker that held it was lost",
     "error_uncertain": f"{_LOST_AFTER_DOT}; it is sent again after the hold",
@@ -38,7 +38,8 @@ WORKER_LOST = {
 @dataclass(frozen=True, kw_only=True)
 class Claim:
     """A snooze that one worker may deliver until its lease expires. `claim_token` fences its decisions. `claimed_at` is
-    by the database's clock; it is late from `late_from` on: its promise, or the end of the rest that deferred it."""
+    by the database's clock; the reminder is late from `late_from` on: its promise, or the end of the rest that deferred
+    it."""
 
     id: int
     claim_token: UUID
@@ -58,7 +59,7 @@ class Claim:
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
-    """Another promise that a reminder lists, with what it says of it."""
+    """Another promise that a reminder lists, with its text."""
 
     snooze_id: int
     scheduled_for: datetime
@@ -74,8 +75,8 @@ class Send:
     `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
     snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
     again renders the same bytes. `resends` is how often it was sent again because no reply came, `refusals` how often
-    the server refused its recipient for now. `thread_ids` are those of the messages before the original and its own, as
-    they are written. The reminder of a digest lists its `members` after this promise.
+    the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its own,
+    as they are written. The reminder of a digest lists its `members` after this promise.
     """
 
     id: int
@@ -118,7 +119,7 @@ class DeliveryOutcome(StrEnum):
 class Failure:
     """A failed delivery of a claimed snooze: why, the attempts it used, and when it is due again.
 
-    With `retry_for` it becomes a case once its promise is that old.
+    With `retry_for` the snooze becomes a case once its promise is that old.
     """
 
     id: int
@@ -132,8 +133,8 @@ class Failure:
 
 @dataclass(frozen=True, kw_only=True)
 class Deferral:
-    """A claimed snooze whose owner's day has a shape, and until when a rest defers it; without a `reason` none does
-    now."""
+    """A claimed snooze whose owner's day has a shape, and until when a rest defers it; without a `reason` no rest
+    defers it now."""
 
     id: int
     until: datetime | None

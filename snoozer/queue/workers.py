@@ -10,7 +10,7 @@ from snoozer.db.statements import execute
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a worker is, for operators: its release, its host, and how many rows it claims and delivers at once."""
+    """A worker's description for operators: its release, its host, and how many rows it claims and delivers at once."""
 
     version: str | None = None
     host: str | None = None
@@ -22,7 +22,7 @@ UNKNOWN = Description()
 
 
 def register(connection: Connection, *, id: str, description: Description = UNKNOWN) -> None:
-    """Register a new incarnation; `id` was never used before."""
+    """Register a new incarnation; `id` must never have been used before."""
     execute(connection, "workers/register", id=id, **asdict(description))
 
 
@@ -32,12 +32,12 @@ def heartbeat(connection: Connection, *, id: str) -> list[str] | None:
 
 
 def drain(connection: Connection, *, id: str) -> None:
-    """The worker takes no new claims."""
+    """Mark the worker as draining: it takes no new claims."""
     execute(connection, "workers/drain", id=id)
 
 
 def deregister(connection: Connection, *, id: str) -> None:
-    """The worker stopped; its claims may be recovered at once."""
+    """Mark the worker as stopped; its claims may be recovered at once."""
     execute(connection, "workers/deregister", id=id)
 
 
