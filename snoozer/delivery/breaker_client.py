@@ -15,7 +15,7 @@ from snoozer.queue.breaker import Permit
 log = logging.getLogger(__name__)
 
 PERMIT_SECONDS = 0.25
-# How often this process notes that the mail server worked, where nothing else is to be reported.
+# How often this process notes that the mail server worked, if there is no other report.
 NOTE_SECONDS = 5.0
 
 
@@ -36,8 +36,8 @@ class BreakerClient:
     def acquire(self) -> Permit:
         """The permit to claim a batch. A probe limits this process to one attempt to connect.
 
-        One that was closed is valid for PERMIT_SECONDS: the claim of a batch finds out by itself (`queue.priorities`)
-        when another worker has opened the breaker since.
+        A "closed" permit is valid for PERMIT_SECONDS: if another worker has opened the breaker since, the claim of the
+        batch itself finds it out (`queue.priorities`).
         """
         now = time.monotonic()
         if self._closed and self.limits.is_closed and now - self._asked_at < PERMIT_SECONDS:
@@ -56,7 +56,7 @@ class BreakerClient:
         return permit
 
     def report(self, permit: Permit) -> None:
-        """Reports what this process saw of the mail server since the last report; when it last worked and failed, every
+        """Report what this process saw of the mail server since the last report; when it last worked and failed, every
         NOTE_SECONDS at most."""
         seen = self.limits.take_report()
         if seen.failures:

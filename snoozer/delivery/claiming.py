@@ -31,8 +31,8 @@ log = logging.getLogger(__name__)
 ROUTE = "worker"
 MAX_CONFLICTS = 3
 
-# Divisors of a batch: what lower priorities get at least, the default one and the one in turn; what one user may take
-# before being a heavy user; what a lane gets after a claim that timed out; rows in flight that lost one worker.
+# Divisors of a batch: the minimum for lower priorities, the default one and the one in turn; how much one user may take
+# before being a heavy user; the size of a lane's claim after a timeout; rows in flight that lost one worker.
 DEFAULT_SHARE, MIN_SHARE = 3, 10
 FAIR_SHARE, NARROW_SHARE, CRASHED_SHARE = 10, 8, 8
 MAX_CLAIMS = 9
@@ -42,7 +42,7 @@ DEFAULT_PRIORITY = 0
 PROBE_LEVELS = 50
 STEAL_AFTER = timedelta(seconds=2)
 
-# Behind what is due, as far as transactions may take from now() to their commit.
+# How far behind now() to scan again: transactions may take this long from their now() to their commit.
 OVERLAP = timedelta(seconds=2)
 # Every SWEEP_SECONDS a claim scans the whole index, for rows inserted, released or unlocked behind its cursor.
 LAG = timedelta(seconds=30)
@@ -50,13 +50,13 @@ SWEEP_SECONDS = 2.0
 # After a sweep of t seconds, the next one comes after SWEEP_SPACING * t seconds at the earliest.
 SWEEP_SPACING = 10
 MAX_ID = 2**63 - 1
-# Rows that a sweep beside heavy users looks at in each cycle, and how long a lane's claims are narrow after a timeout.
+# Rows read in each cycle by a sweep without heavy users, and how long a lane's claims are narrow after a timeout.
 ROWS_PER_SWEEP = 5000
 NARROW_SECONDS = 30.0
 
 
 def no_failpoint(step: str, message_id: str) -> None:
-    """Production: nothing fires."""
+    """The default: no failpoint fires."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,7 +79,7 @@ class DeliveryConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """A claim and its send; no send when the ledger has it sent, in flight or on hold, or refuses it (`error`)."""
+    """A claim and its send; no send if the ledger has it sent, in flight or on hold, or refuses it (`error`)."""
 
     claim: Claim
     send: Send | None
@@ -87,9 +87,9 @@ class Delivery:
 
 
 class TrailingCursor:
-    """Starts a lag before the earliest row of the last claim: behind that lie only dead index entries.
+    """Starts a lag before the earliest row of the last claim: before that lie only dead index entries.
 
-    With `rows_return` rows may come to lie there at any time, and it sweeps as often as that is cheap.
+    With `rows_return`, rows may reappear there at any time, and it sweeps as often as that is cheap.
     """
 
     def __init__(self, *, rows_return: bool = False) -> None:
@@ -105,7 +105,7 @@ class TrailingCursor:
         return None
 
     def advance(self, claims: Sequence[Claim], *, began: float = 0.0, ended: float = 0.0) -> None:
-        """Called with what was claimed from there, between `began` and `ended`."""
+        """Move past the claims that were made from there, between `began` and `ended`."""
         if claims:
             self.after = (min(claim.remind_at for claim in claims) - LAG, 0)
         if self._rows_return:
@@ -113,7 +113,7 @@ class TrailingCursor:
 
 
 class ExactCursor:
-    """Starts where the last claim ended: behind that lie the rows of the heavy users it skipped, however many.
+    """Starts where the last claim ended: before that lie the rows of the heavy users it skipped, however many.
 
     Sweeps look there for other rows, from `swept` on and some rows in each cycle.
     """
@@ -124,7 +124,7 @@ class ExactCursor:
         self._sweep_at = float("-inf")
 
     def advance(self, claims: Sequence[Claim], *, full: bool, until: datetime) -> None:
-        """Called with what was claimed of what was due at `until`; `full` where that may not be all."""
+        """Move past the claims of rows that were due at `until`; `full` if there may be more."""
         self.after = _end_of(claims, full=full, otherwise=(until, MAX_ID), start=self.after)
 
     def is_sweep_due(self, now: float) -> bool:
@@ -133,7 +133,7 @@ class ExactCursor:
     def advance_sweep(
         self, claims: Sequence[Claim], *, full: bool, until: Position | None, began: float, ended: float
     ) -> None:
-        """Called with what a sweep claimed up to `until` (None: to the end; then the next one begins anew)."""
+        """Move past the claims of a sweep up to `until` (None: to the end; then the next sweep starts over)."""
         self._sweep_at = ended + min(SWEEP_SECONDS, SWEEP_SPACING * (ended - began))
         self.swept = _end_of(claims, full=full, otherwise=until, start=self.swept)
 
@@ -147,7 +147,7 @@ def _end_of(
 
 @dataclass
 class LaneCursors:
-    """How far the claims of one lane have come, those of all users and those without the heavy ones."""
+    """How far the claims of one lane have come, both claims of all users and claims without the heavy ones."""
 
     trailing: TrailingCursor
     exact: ExactCursor = field(default_factory=ExactCursor)
@@ -161,16 +161,16 @@ class LaneCursors:
         self.heavy_users += users
 
     def expire_heavy_users(self, *, now: float) -> None:
-        """After a while they are forgotten; the next claim finds those who still are heavy users."""
+        """Forget the heavy users after a while; the next claim finds those still heavy."""
         if now - self.heavy_since >= SWEEP_SECONDS:
             self.heavy_users = []
 
 
 class FairScheduler:
-    """Claims rows for one worker. `buckets` are the ones it owns, None for all.
+    """Claims rows for one worker. `buckets` are the worker's own buckets, None for all.
 
-    No batch is claimed while the breaker of the mail `server` is not closed. Unless on `any_timeline`, nothing is
-    claimed after a failover of the database until it was accepted.
+    No batch is claimed while the breaker of the mail `server` is not closed. Unless on `any_timeline`, no row is
+    claimed after a failover of the database until it is accepted.
     """
 
     def __init__(
@@ -192,13 +192,13 @@ class FairScheduler:
         self._cycle = 0
         self._rotation = promise.MAX_PRIORITY + 1
         self.buckets: Buckets = None
-        # How many rows the last cycle set behind others of their keys; more may be found at once.
+        # How many rows the last cycle set behind others of their keys; a new cycle may find more at once.
         self.set_behind = 0
 
     def claim_batch(self, connection: Connection, *, batch_size: int, crashed_room: int | None = None) -> list[Claim]:
-        """A batch, and what fairness adds: a tenth for the priority in turn, a batch beside heavy users.
+        """Claim a batch, plus a tenth for the priority whose turn it is, plus a batch for light users.
 
-        Of rows that lost a worker at most `crashed_room` are among them, and one of each of those two priorities more.
+        It contains at most `crashed_room` rows that lost a worker, and one more of each of those two priorities.
         """
         self._cycle += 1
         self.set_behind = 0
@@ -219,7 +219,7 @@ class FairScheduler:
         return claimed
 
     def claim_one(self, connection: Connection) -> list[Claim]:
-        """The next row only, for the probe of a breaker; a poison row when nothing else is due."""
+        """The next row only, for the probe of a breaker; a poison row if no other row is due."""
         levels = queue.priorities(connection, limit=PROBE_LEVELS)
         return self._claim_first(connection, [lane for level in levels for lane in level.lanes]) or (
             self.claim_poison_row(connection)
@@ -233,8 +233,8 @@ class FairScheduler:
         return next(filter(None, (self._claim(connection, lane, room=1) for lane in lanes)), [])
 
     def _choose_levels(self, connection: Connection) -> tuple[list[PriorityLevel], set[int]]:
-        """The priorities to claim from, the highest first, and those of them that get a share though the batch is full:
-        the default one, and one of the others in turn."""
+        """The priorities to claim from, the highest first, and the subset that gets a share even if the batch is full:
+        the default one, and one other in turn."""
         levels = self._levels(connection, limit=MAX_LEVELS)
         if not levels:
             return [], set()
@@ -259,7 +259,7 @@ class FairScheduler:
     def _claim_level(
         self, connection: Connection, level: PriorityLevel, *, room: int, crashed_room: int
     ) -> list[Claim]:
-        """Claim from its lanes, each in turn the first; that one leaves the others half of the room."""
+        """Claim from its lanes, each in turn the first; the first lane leaves half of the room to the others."""
         first = self._cycle % len(level.lanes)
         lanes = level.lanes[first:] + level.lanes[:first]
         claimed: list[Claim] = []
@@ -347,9 +347,9 @@ def _heavy_users(claims: Claims, *, room: int) -> list[str]:
 def claim_and_reserve(
     engine: Engine, *, config: DeliveryConfig, claim: Callable[[Connection], list[Claim]], failpoint: FailpointHook
 ) -> list[Delivery]:
-    """Call `claim` and reserve the sends of what it returns, in one transaction; row by row once a row was refused.
+    """Call `claim` and reserve the sends of its claims, in one transaction; row by row once a row was refused.
 
-    Returns nothing where other workers claimed the same rows at the same time, or the claim timed out, again and again.
+    Returns an empty list if other workers claimed the same rows at the same time, or the claim timed out, repeatedly.
     """
     individually = False
     for _ in range(MAX_CONFLICTS):
@@ -370,7 +370,7 @@ def claim_and_reserve(
             if is_timeout(error):
                 log.warning("a claim exceeded the statement timeout; claiming fewer rows")
                 continue
-            # Another worker claimed a row of the same serialization key at this moment, or waited for ours.
+            # Another worker claimed a row of the same serialization key at this moment, or waited for our row.
             if not is_conflict(error):
                 raise
             log.info("two workers claimed at the same place; claiming again")

@@ -1,4 +1,4 @@
-"""Claims whose owners' days let nothing through now: given back until the end of that rest, with an event."""
+"""Claims whose owners' days let no reminder through now: given back until the end of that rest, with an event."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from snoozer.snoozes import day_shapes
 
 
 def find(connection: Connection, *, held: HeldClaims) -> dict[int, Deferral]:
-    """Of these claims, those of people whose day has a shape, by id. Computes rests that are not known."""
+    """The given claims whose owners' days have a shape, by id. Computes rests that are not known."""
     day_shapes.refresh_owners(connection, snooze_ids=[id for id, _ in held])
     return {one.id: one for one in queue.deferrals(connection, held=held)}
 

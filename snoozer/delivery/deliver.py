@@ -1,6 +1,6 @@
 """Delivers one reminder: body, mark, local fence, final dot, reply, in that order; then its outcome is settled.
 
-There is no task for a delivery: the callbacks of its mail move it on, on the event loop of the pipeline.
+A delivery has no task: the callbacks of its mail advance it, on the event loop of the pipeline.
 """
 
 import hashlib
@@ -41,7 +41,7 @@ REFUSED_FOR = timedelta(days=3)
 
 @dataclass(frozen=True, kw_only=True)
 class Tools:
-    """What all deliveries of a worker use.
+    """Shared by all deliveries of a worker.
 
     `compose` returns the bytes of a send. `lease_is_safe` is the local fence: by the boot-time clock, neither the
     lease of this claim nor the last heartbeat is too old. `mail_from` is the sender of the envelope. `refused_for` is
@@ -95,7 +95,7 @@ class Job:
 
     @property
     def send(self) -> Send:
-        """Raises LookupError where the ledger reserved none."""
+        """Raises LookupError if the ledger reserved no send."""
         if self.delivery.send is None:
             raise LookupError("The ledger reserved no send.")
         return self.delivery.send
@@ -110,7 +110,7 @@ class Job:
         return not (self.has_ended or self.is_marking or self._marked)
 
     def prepare(self) -> bool:
-        """Compose the mail; returns False where there is nothing to send, and the delivery has ended."""
+        """Compose the mail; returns False if there is nothing to send, and the delivery has ended."""
         if self.digest:
             return True
         try:
@@ -120,12 +120,12 @@ class Job:
             return False
 
     def cancel(self) -> None:
-        """Give it back untried."""
+        """Give the claim back untried."""
         self._drop()
         self._end(Ending(claim=self.claim, outcome=DeliveryOutcome.UNCLAIMED))
 
     def authorise(self) -> None:
-        """Its mark is committed: the dot may leave, unless the local fence forbids it."""
+        """Send the dot, as its mark is committed, unless the local fence forbids it."""
         session = self.session
         if self.has_ended or session is None:
             return
@@ -142,9 +142,9 @@ class Job:
         self.deny(may_be_marked=True)
 
     def deny(self, *, may_be_marked: bool) -> None:
-        """There is no mark, or it must not be used: no dot leaves.
+        """Send no dot: there is no mark, or it must not be used.
 
-        The claim was lost or the send changed; the next claim of the row finds out.
+        The claim was lost or the send changed; the next claim of the row finds out which.
         """
         if self.has_ended:
             return
@@ -154,7 +154,7 @@ class Job:
         self._end(Ending(claim=self.claim, outcome=outcome, refusal=refusal))
 
     def postpone(self, error: ServerUnavailable | CircuitOpen) -> None:
-        """No connection could be opened for it: no attempt is spent."""
+        """Give the claim back because no connection could be opened: no attempt is spent."""
         if isinstance(error, CircuitOpen):
             self.cancel()
         else:
@@ -162,7 +162,7 @@ class Job:
             self._release(str(error), attempts_used=0, outcome=DeliveryOutcome.DEFERRED)
 
     def finish(self, outcome: DeliveryOutcome) -> None:
-        """Its ending was settled."""
+        """Called when the ending was settled."""
         try:
             if outcome is DeliveryOutcome.SENT:
                 for step in ("recorded", "finalized"):
@@ -257,8 +257,8 @@ class Job:
             self._tools.pool.discard(self.session)
 
     def _crash(self, error: Exception) -> None:
-        """Our own code failed: an attempt is spent; where the dot left, the mail may have been sent."""
-        # Without the error's text: a database error holds the values of a row.
+        """Handle an error in our own code: an attempt is spent; if the dot was sent, the mail may have been sent."""
+        # Omit the error's text: a database error contains the values of a row.
         where, kind = "".join(traceback.format_tb(error.__traceback__)), type(error).__name__
         self._error = kind
         with use_span(self._span):
@@ -271,8 +271,8 @@ class Job:
             self._release(sentence, attempts_used=1, refusal=self._no_dot() if self._marked else None)
 
     def _reject(self, rejected: Rejected) -> None:
-        """The server refused the mail: an attempt is spent, unless the reply is about the server itself, or about this
-        recipient for now; a permanent refusal becomes a case."""
+        """Handle a refusal by the server: an attempt is spent, unless the reply is about the server itself, or about
+        this recipient for now; a permanent refusal makes a case."""
         reply = rejected.reply
         refusal = Refusal(
             send=self.send,
@@ -290,14 +290,15 @@ class Job:
             self._release(str(rejected), attempts_used=1, permanent=rejected.permanent, refusal=refusal)
 
     def _refuse_for_now(self, error: str, refusal: Refusal) -> None:
-        """Try again like a mail server does, with growing waits; a promise that is old by now gets a few tries, too."""
+        """Try again like a mail server does, with growing waits; a promise that is old by now still gets a few
+        tries."""
         refusals, config = self.send.refusals + 1, self._tools.config
         delay = backoff.delay(refusals, first=config.first_delay, rng=self._tools.rng)
         retry_for = self._tools.refused_for if refusals >= MIN_REFUSALS else None
         self._release(error, attempts_used=0, delay=delay, retry_for=retry_for, refusal=refusal)
 
     def _hold(self, reason: str) -> None:
-        """No reply came after the dot: it may have been sent, and is held before it is sent again."""
+        """Hold a mail without a reply after the dot, which may have been sent, before it is sent again."""
         policy, resends = self._tools.config.uncertainty, self.send.resends
         self._release(
             f"{uncertain_error(resends)}: {reason}",
@@ -320,7 +321,7 @@ class Job:
         refusal: Refusal | None = None,
         silence: tuple[Send, str] | None = None,
     ) -> None:
-        """The snooze is due again after `delay` (by default an exponential backoff), or becomes a case."""
+        """Make the snooze due again after `delay` (by default an exponential backoff), or make it a case."""
         if delay is None:
             delay = backoff.delay(self.claim.attempts + 1, first=self._tools.config.first_delay, rng=self._tools.rng)
         failure = Failure(

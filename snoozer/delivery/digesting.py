@@ -1,4 +1,4 @@
-"""Digests in a delivery: what a worker learns of them for claims that were not reserved, and what it writes in one."""
+"""Digests in a delivery: how a worker looks them up for claims that were not reserved, and adds their members."""
 
 import logging
 from collections.abc import Collection, Sequence
@@ -23,8 +23,8 @@ def look_up(
     domain: str,
     uncertainty: UncertainPolicy,
 ) -> dict[int, KnownSend]:
-    """By snooze, what is known of the digests of these claims: those that are not to be sent are dissolved before, and
-    what was not looked at is gathered. `shaped` are the snoozes of people whose day has a shape."""
+    """By snooze, the state of the digests of these claims, after dissolving digests that must not be sent and gathering
+    promises not looked at yet. `shaped` are the snoozes of people whose day has a shape."""
     if unclaimed := digests.lock(connection, people=_people(claims)):
         digests.dissolve(connection, ids=unclaimed)
     if people := _people([claim for claim in claims if claim.id in shaped]):
@@ -37,7 +37,7 @@ def _people(claims: Sequence[Claim]) -> list[str]:
 
 
 def _gather(connection: Connection, *, people: Sequence[str], domain: str) -> None:
-    """A row that the ledger refuses keeps no reminder back: what waited comes singly."""
+    """Gather; if the ledger refuses a row, send the promises singly, so that it holds no reminder back."""
     try:
         with connection.begin_nested():
             digests.gather(connection, people=people, domain=domain)
@@ -49,7 +49,7 @@ def _gather(connection: Connection, *, people: Sequence[str], domain: str) -> No
 
 
 def add_members(connection: Connection, sends: Sequence[Send]) -> dict[int, Send]:
-    """These sends of digests with their members; those that are over by now leave, unless the bytes are fixed."""
+    """These sends of digests with their members; members that are over by now leave, unless the bytes are fixed."""
     ids = {send.snooze_id: send.digest_id for send in sends if send.digest_id is not None}
     digests.leave(connection, ids=[ids[send.snooze_id] for send in sends if send.bytes_sha256 is None])
     members = digests.list_members(connection, ids=list(ids.values()))

@@ -25,14 +25,14 @@ from snoozer.queue.workers import UNKNOWN, Description
 
 log = logging.getLogger(__name__)
 
-# The share of a limit that is kept for what the boot-time clock does not measure: the round trip to the database.
+# The share of a limit reserved for time that the boot-time clock does not measure: the round trip to the database.
 SAFETY_MARGIN = 0.2
-# A heartbeat that hangs is abandoned while there is time for another one, on another connection.
+# A heartbeat that hangs is abandoned while there is time for another try, on another connection.
 MIN_TIMEOUT = 2.0
 
 
 def boot_time() -> float:
-    """Seconds since the machine started, those it slept included (monotonic where there is no such clock)."""
+    """Seconds since the machine started, including sleep (monotonic time if the system has no such clock)."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
 
 
@@ -46,9 +46,9 @@ class TrackedClaim:
 
 
 class Heartbeat:
-    """Beats in a thread of its own from `start` to `stop`, and extends the leases of tracked claims.
+    """Sends heartbeats from its own thread from `start` to `stop`, and extends the leases of tracked claims.
 
-    `declared_dead` is set once the registry has this worker as dead: others recover its claims, and it must end.
+    `declared_dead` is set once the registry marks this worker as dead: others recover its claims, and it must end.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Heartbeat:
             )
 
     def track(self, claims: Iterable[Claim], *, since: float) -> None:
-        """These claims are held; their leases were granted after the boot time `since`."""
+        """Track claims whose leases were granted after the boot time `since`."""
         with self._lock:
             for claim in claims:
                 self._tracked[claim.id] = TrackedClaim(
@@ -110,14 +110,14 @@ class Heartbeat:
                 )
 
     def untrack(self, claim: Claim) -> None:
-        """This claim has ended."""
+        """Stop tracking a claim that has ended."""
         with self._lock:
             tracked = self._tracked.get(claim.id)
             if tracked is not None and tracked.claim_token == claim.claim_token:
                 del self._tracked[claim.id]
 
     def untracked(self, held: HeldClaims) -> HeldClaims:
-        """Those of these claims that are not held here."""
+        """The given claims that are not tracked."""
         with self._lock:
             known = {(id, claim.claim_token) for id, claim in self._tracked.items()}
         return [one for one in held if one not in known]
@@ -142,9 +142,9 @@ class Heartbeat:
         return boot_time() < tracked.lease_ends - self._lease * SAFETY_MARGIN and self.is_healthy
 
     def beat(self) -> None:
-        """One heartbeat. Leases past the delivery's deadline and those of locked rows are not extended.
+        """Send one heartbeat. Leases past the delivery's deadline and leases of locked rows are not extended.
 
-        Each statement is a transaction by itself, because idle workers beat all the time.
+        Each statement is its own transaction, because idle workers send heartbeats all the time.
         """
         before = boot_time()
         with self._lock:
@@ -179,7 +179,8 @@ class Heartbeat:
                 try:
                     self.beat()
                 except Exception as error:
-                    # Whatever it is: without heartbeats a worker claims nothing, and ends once it is declared dead.
+                    # Continue after any error: without heartbeats a worker claims no row, and ends once it is declared
+                    # dead.
                     log.warning("no heartbeat: %s", error_text(error))
                 wait = max(self._interval - (time.monotonic() - began), self._interval / 10)
         finally:

@@ -24,7 +24,7 @@ class KeySweep:
         self._due_at = clock()
 
     def run_if_due(self, engine: Engine) -> None:
-        """Sweep one part of the keys, in a transaction of its own, when it is time to."""
+        """Sweep one part of the keys, in its own transaction, if it is time to."""
         began = self._clock()
         if began < self._due_at:
             return

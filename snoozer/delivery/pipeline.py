@@ -1,7 +1,7 @@
-"""The pipeline of a worker: many deliveries on one event loop, their marks and endings in batches beside it.
+"""The pipeline of a worker: many deliveries on one event loop, with marks and endings committed in batches.
 
-The event loop has a thread of its own, which carries mails and composes them; marks and endings each have a thread that
-speaks to the database, so that nothing waits for a commit but the mails it is about.
+The event loop has its own thread, which composes and sends mails; marks and endings each have a thread that talks to
+the database, so that only the mails concerned wait for a commit.
 """
 
 import asyncio
@@ -28,12 +28,12 @@ TICK_SECONDS = 1.0
 STALL_SECONDS = 60.0
 # How long a delivery waits for its turn when the server's limits are reached; far less than a lease.
 MAX_WAIT_SECONDS = 30.0
-# A batch of marks is a third of the mails on their way, or what has gathered in this time.
+# A batch of marks is a third of the mails on their way, or the mails gathered in this time.
 MARK_SHARE = 3
 MARK_LINGER_SECONDS = 0.003
-# How often the mark of a row is tried which another transaction has locked, and the seconds between the tries.
+# How often to try the mark of a row that another transaction has locked, and the seconds between the tries.
 MARK_TRIES, MARK_PAUSE = 10, 0.02
-# A batch of endings is so many, or what has gathered in this time.
+# A batch of endings has this size, or contains what was gathered in this time.
 ENDINGS_SIZE, ENDINGS_LINGER_SECONDS = 100, 0.005
 
 Request = TypeVar("Request")
@@ -41,11 +41,11 @@ Result = TypeVar("Result")
 
 
 class BatchExecutor(Generic[Request, Result]):
-    """`execute` is called in a thread with all requests that gathered; `on_result` then on the loop, with each of them.
+    """`execute` is called in a thread with all gathered requests; then `on_result` on the loop, with each of them.
 
     While one batch runs, the next one gathers: until there are `full` requests, or for `linger` seconds. A batch that
-    raises is halved until what raises is one request, whose result is the exception; where the database is unavailable,
-    all have it at once. `on_result` must not raise. For one event loop.
+    raises is halved down to the one request that raises, whose result is the exception; if the database is unavailable,
+    all requests get the exception at once. `on_result` must not raise. For one event loop.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class BatchExecutor(Generic[Request, Result]):
         return len(self._gathered)
 
     def add(self, request: Request, *, at_once: bool = False) -> None:
-        """Execute it with others, or `at_once` where none is to be expected."""
+        """Execute the request with others, or `at_once` if no other is expected."""
         self._gathered.append(request)
         if at_once:
             self._start()
@@ -109,7 +109,7 @@ class BatchExecutor(Generic[Request, Result]):
         try:
             return self._execute(batch)
         except BaseException as error:
-            # No request stays without a result, whatever ended it.
+            # Give every request a result, whatever ended the batch.
             problem = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
             if len(batch) == 1 or (isinstance(problem, SQLAlchemyError) and is_unavailable(problem)):
                 return [problem] * len(batch)
@@ -118,11 +118,11 @@ class BatchExecutor(Generic[Request, Result]):
 
 
 class DeliveryPipeline:
-    """Delivers what is submitted; `on_done` is called with each claim whose ending is settled.
+    """Delivers submitted claims; `on_done` is called with each claim whose ending is settled.
 
-    Everything but `wake` is for one thread, the worker's. That thread is woken when `low_watermark` deliveries are
-    active, when none is left, and for each with a serialization key: waking it for all would spend most time on
-    switching.
+    All methods except `wake` are for one thread, the worker's. That thread is woken when `low_watermark` deliveries are
+    active, when none is left, and for each with a serialization key: waking it for every delivery would spend most of
+    the time on switching.
     """
 
     def __init__(
@@ -143,9 +143,9 @@ class DeliveryPipeline:
         self._on_done = on_done
         self._clock = clock
         self._low_watermark = low_watermark
-        # Counted by the worker's thread, the event loop's, and the worker's again.
+        # Counted by the worker's thread, by the event loop's, and by the worker's.
         self._submitted = self._ended = self._done = 0
-        # Seen at the last end of a delivery since others were submitted.
+        # Whether the end of a delivery saw few active ones since the last submission.
         self._were_few = False
         self._pending: deque[Job] = deque()
         self._jobs: set[Job] = set()
@@ -191,7 +191,8 @@ class DeliveryPipeline:
         self._loop.call_soon_threadsafe(self._take, jobs)
 
     def reap(self, *, timeout: float) -> None:
-        """Call `on_done` for what has ended, after `timeout` seconds at most, or once few are active, or `wake`."""
+        """Call `on_done` for ended deliveries, after at most `timeout` seconds, or once few are active, or on
+        `wake`."""
         if timeout > 0:
             self._wakeup.wait(timeout)
         self._wakeup.clear()
@@ -206,7 +207,7 @@ class DeliveryPipeline:
     def is_stalled(self) -> bool:
         """Has a delivery blocked the loop for `STALL_SECONDS`?
 
-        To be called again and again. Time between calls counts little, because the whole process may have slept.
+        Call it repeatedly. Time between calls counts little, because the whole process may have slept.
         """
         now, ticks = self._clock(), self._ticks
         self._stalled_for = (
@@ -216,15 +217,15 @@ class DeliveryPipeline:
         return self._stalled_for > STALL_SECONDS
 
     def cancel_pending(self) -> None:
-        """Give back what has no session yet."""
+        """Give back deliveries that have no session yet."""
         self._loop.call_soon_threadsafe(self._cancel_pending)
 
     def cancel_unmarked(self) -> None:
-        """Give back what has no mark yet, also in the middle of its mail."""
+        """Give back deliveries that have no mark yet, even in the middle of a mail."""
         self._loop.call_soon_threadsafe(self._cancel_unmarked)
 
     def close(self) -> None:
-        """Wait for what was started, unless the loop is stalled, and quit the sessions."""
+        """Wait for started deliveries, unless the loop is stalled, and quit the sessions."""
         self.cancel_pending()
         while self:
             self.reap(timeout=TICK_SECONDS)
@@ -269,7 +270,7 @@ class DeliveryPipeline:
 
     def _take(self, jobs: Sequence[Job]) -> None:
         self._were_few = False
-        # What needs no mail waits for no mail server.
+        # Deliveries that need no mail do not wait for a mail server.
         self._pending.extend(job for job in jobs if job.delivery.send is not None or job.prepare())
         self._pool.wake()
 
@@ -294,21 +295,21 @@ class DeliveryPipeline:
             self._loop.call_soon(self._prepare_ahead)
 
     def _prepare_ahead(self) -> None:
-        """Compose the mail that will follow one whose mark is being made."""
+        """Compose the next mail while the mark of the present one is being made."""
         for job in self._pending:
             if not (job.digest or job.has_ended):
                 job.prepare()
                 return
 
     def _mark(self, jobs: Sequence[Job]) -> list[bool | None]:
-        """Returns True where the dot may leave, None where the row is locked."""
+        """Returns True if the dot may be sent, None if the row is locked."""
         with autocommit(self._engine) as connection:
             authorised = ledger.mark(connection, dots=[(job.send, job.digest) for job in jobs])
             denied = [job.claim for job in jobs if job.send.claim_token not in authorised]
             try:
                 owned = queue.owned(connection, held=[(one.id, one.claim_token) for one in denied]) if denied else set()
             except SQLAlchemyError:
-                # The marks are committed all the same; the others are asked for again.
+                # The marks are committed all the same; ask for the others again.
                 owned = {one.id for one in denied}
         return [job.send.claim_token in authorised or (None if job.claim.id in owned else False) for job in jobs]
 
@@ -320,7 +321,7 @@ class DeliveryPipeline:
         elif result is None and job.mark_tries < MARK_TRIES:
             self._loop.call_later(MARK_PAUSE, self._request_mark, job)
         else:
-            # A commit may have been done although its reply was lost.
+            # The commit may have succeeded although its reply was lost.
             job.deny(may_be_marked=isinstance(result, Exception))
 
     def _end(self, job: Job, ending: Ending) -> None:
@@ -338,7 +339,7 @@ class DeliveryPipeline:
     def _finish(self, job: Job, outcome: DeliveryOutcome) -> None:
         job.finish(outcome)
         self._finished.append(job.claim)
-        # The next row of its key waited for this one.
+        # The next row of its key waited for this row.
         if len(self._finished) + self._done >= self._submitted or job.claim.serialization_key is not None:
             self._wakeup.set()
 

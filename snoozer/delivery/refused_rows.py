@@ -1,4 +1,4 @@
-"""Rows that the ledger refuses: which ones of a batch, and what that means for each."""
+"""Rows that the ledger refuses: finding them in a batch, and deciding what happens to each."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -17,8 +17,8 @@ INDEX_ROW_TOO_LONG = "54000"
 
 @dataclass(frozen=True, kw_only=True)
 class ReserveError:
-    """Why the ledger refuses a row. `permanent` where the row is surely at fault, so that it becomes a case; else it is
-    tried again, with an attempt spent or not."""
+    """Why the ledger refuses a row. `permanent` if the row is surely at fault, so that it becomes a case; otherwise it
+    is tried again, with an attempt spent or not."""
 
     error: str
     attempts_used: int
@@ -28,7 +28,7 @@ class ReserveError:
 def reserve_individually(
     connection: Connection, *, claims: Sequence[Claim], reserve: Callable[[Sequence[Claim]], dict[int, Send]]
 ) -> tuple[dict[int, Send], dict[int, DBAPIError]]:
-    """Reserve all of these, or halve them until what fails is one row; returns the sends, and the errors, by snooze id.
+    """Reserve all of these, halving batches that fail down to one row; returns the sends, and the errors, by snooze id.
 
     A failure is rolled back to its own savepoint; savepoints that were not needed end with the transaction.
     """
@@ -49,10 +49,10 @@ def reserve_individually(
 
 
 def reserve_errors(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, ReserveError]:
-    """The errors of rows that were refused, where so many others were reserved.
+    """The errors of rows that were refused, while `others` rows were reserved.
 
-    Where others were reserved, or a text is too long for the index, the row is surely at fault. Where none of several
-    rows was, the ledger itself may be broken, and no attempt is spent.
+    If others were reserved, or a text is too long for the index, the row is surely at fault. If several rows were
+    refused and none reserved, the ledger itself may be broken, and no attempt is spent.
     """
     for id, error in failed.items():
         log.warning("the ledger cannot take snooze %d (SQLSTATE %s)", id, sqlstate(error))
@@ -70,7 +70,7 @@ def reserve_errors(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int
 
 
 def _error_message(error: DBAPIError) -> str:
-    """What is wrong with a row and what to do, without the row's values."""
+    """The sentence about a refused row and what to do, without the row's values."""
     if sqlstate(error) == INDEX_ROW_TOO_LONG:
         what = "user_email and message_id are too long together for the ledger's index (254 and 998 octets always fit)"
     else:

@@ -1,7 +1,7 @@
-"""Settles claims: whatever became of them, many in one transaction that waits for no lock.
+"""Settles claims, whatever their outcome, many in one transaction that waits for no lock.
 
-A reply of the mail server is a fact and always recorded; what ends a claim counts only while it is held (fenced by its
-token).
+A reply of the mail server is a fact and always recorded; the end of a claim counts only while the claim is held (fenced
+by its token).
 """
 
 import logging
@@ -31,13 +31,13 @@ from snoozer.timephrase import next_reminder_after
 log = logging.getLogger(__name__)
 
 INITIAL_BACKOFF, MAX_BACKOFF = 0.05, 2.0
-# How long a row that another transaction has locked is tried again, before it is left to recovery.
+# How long to retry a row that another transaction has locked before leaving it to recovery.
 LOCKED_SECONDS = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ending:
-    """How one delivery ended: what is recorded in the ledger, and what becomes of the claim.
+    """How one delivery ended: the ledger entry to record, and what happens to the claim.
 
     `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT, ALREADY_SENT and
     RETURNED (its message is back, and no reminder is wanted), released with a `failure`, else given back, to be due
@@ -73,7 +73,7 @@ class Ending:
 
     @property
     def reminder_message_id(self) -> str | None:
-        """Of the entry that changes."""
+        """The Message-ID of the entry that changes."""
         changes = self.fact or self.other_send
         return None if changes is None else changes.reminder_message_id
 
@@ -88,8 +88,8 @@ class EntriesLocked(Exception):
 
 @dataclass(kw_only=True)
 class PendingEnding:
-    """An ending to be settled; `on_settled` is called with the outcome: LOST where the claim is no longer owned or the
-    database was unavailable to the end."""
+    """An ending to be settled; `on_settled` is called with the outcome: LOST if the claim is no longer owned or the
+    database stayed unavailable until the shutdown."""
 
     ending: Ending
     on_settled: Callable[[DeliveryOutcome], None]
@@ -101,8 +101,8 @@ class PendingEnding:
 class Settler:
     """Settles the endings of one worker.
 
-    What cannot be settled is to be tried again for as long as the database is unavailable, until `shutting_down()` is
-    true; meanwhile facts are kept in the journal.
+    Endings that cannot be settled are to be tried again for as long as the database is unavailable, until
+    `shutting_down()` is true; until then facts are kept in the journal.
     """
 
     def __init__(
@@ -126,7 +126,7 @@ class Settler:
         return PendingEnding(ending=ending, on_settled=on_settled, backoff=backoff, since=time.monotonic())
 
     def settle(self, pending: Sequence[PendingEnding]) -> list[DeliveryOutcome | None]:
-        """Settle these in one transaction; returns each one's outcome, None where another transaction has locked it."""
+        """Settle these in one transaction; returns each one's outcome, None if another transaction has locked it."""
         try:
             with self._engine.begin() as connection:
                 return settle(connection, [one.ending for one in pending], config=self._config)
@@ -136,8 +136,8 @@ class Settler:
         return [next(settled) if one in free else None for one in pending]
 
     def retry_after(self, pending: PendingEnding, result: DeliveryOutcome | Exception | None) -> float | None:
-        """Called with what `settle` returned or raised: seconds until it is to be settled again, or None where it is
-        over and `on_settled` was called."""
+        """Called with the result or exception of `settle`: seconds until the ending is to be settled again, or None if
+        it is over and `on_settled` was called."""
         fact = pending.ending.fact
         if isinstance(result, DeliveryOutcome):
             if fact is not None and pending.is_on_disk:
@@ -152,9 +152,9 @@ class Settler:
         return None
 
     def _may_retry(self, pending: PendingEnding, problem: Exception | None) -> bool:
-        """Whether it is tried again: a fact in any case but that its values are refused."""
+        """Whether to try again: always for a fact, unless the database refuses its values."""
         fact = pending.ending.fact
-        # A lock that another transaction holds is mostly gone at the next try.
+        # A lock held by another transaction is mostly gone at the next try.
         is_urgent = problem is not None or pending.backoff.failures > 0 or self._shutting_down()
         if fact is not None and not pending.is_on_disk and is_urgent:
             pending.is_on_disk = True
@@ -170,14 +170,14 @@ class Settler:
         return fact is not None and isinstance(problem, DBAPIError) and not is_row_error(problem)
 
     def _forget_on_disk(self, fact: Fact) -> None:
-        """What stays in the journal is recorded once more, which changes nothing."""
+        """Remove the fact from the journal. If that fails, it is recorded once more, which changes nothing."""
         try:
             self._journal.discard(fact)
         except OSError as error:
             log.warning("the journal keeps a reply that the database has, too (%s)", error.strerror)
 
     def _keep_on_disk(self, fact: Fact) -> None:
-        """A full disk hinders nothing else."""
+        """Keep the fact in the journal; a full disk hinders nothing else."""
         try:
             self._journal.append(fact)
         except OSError as error:
@@ -189,11 +189,11 @@ class Settler:
 def settle(
     connection: Connection, endings: Sequence[Ending], *, config: DeliveryConfig
 ) -> list[DeliveryOutcome | None]:
-    """End the claims of these deliveries and record what is known of their mails, in the caller's transaction.
+    """End the claims of these deliveries and record the results of their mails, in the caller's transaction.
 
-    Returns each one's outcome: LOST where the claim was no longer owned, None where another transaction has locked the
-    row, so that it is to be settled again. Raises EntriesLocked. The snoozes come before their sends, because every
-    other transaction locks them in this order.
+    Returns each one's outcome: LOST if the claim was no longer owned, None if another transaction has locked the row,
+    so that it must be settled again. Raises EntriesLocked. Snoozes are locked before their sends, like in every other
+    transaction.
     """
     if unknown := [one.claim for one in endings if one.outcome is None]:
         found = unreserved.resolve(connection, unknown, config=config)
@@ -252,9 +252,9 @@ def _record_returns(connection: Connection, claims: Sequence[Claim], *, config: 
 
 
 def finish(connection: Connection, claims: Sequence[Claim]) -> set[int]:
-    """End these snoozes, or schedule the next occurrence where they recur, once the message of this one is back.
+    """End these snoozes, or schedule the next occurrence of recurring ones, once the message of this one is back.
 
-    Returns the ids of those that were still owned and not locked.
+    Returns the ids of the snoozes that were still owned and not locked.
     """
     occurrences = [(claim, _next_occurrence(connection, claim)) for claim in claims]
     once = [claim for claim, next_one in occurrences if next_one is None]
@@ -318,7 +318,7 @@ def _record_in_ledger(connection: Connection, endings: Iterable[Ending], *, conf
 def _append_failures(
     connection: Connection, endings: Iterable[Ending], retired: Mapping[int, bool], *, actor: str
 ) -> None:
-    """An event for each failure that was recorded: `retired` tells which, and whether its row is retired now."""
+    """Append an event for each failure that was recorded: `retired` tells which, and whether its row is retired now."""
     lines: dict[str, list[tuple[int, dict[str, object]]]] = defaultdict(list)
     for one in endings:
         failure = one.failure

@@ -1,4 +1,4 @@
-"""Claims whose sends the ledger did not reserve, and what becomes of each: operators have paused it, a rest of its
+"""Claims whose sends the ledger did not reserve, and the resolution of each: operators have paused it, a rest of its
 owner defers it, it is in a digest, it was sent already, its message is back, or it may have been sent and waits."""
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ MOMENT = timedelta(milliseconds=100)
 
 @dataclass(frozen=True, kw_only=True)
 class Resolution:
-    """What becomes of a claim, as its ending says it."""
+    """The resolution of a claim, with the fields of its ending."""
 
     outcome: DeliveryOutcome
     failure: Failure | None = None
@@ -39,7 +39,7 @@ class Resolution:
 
 
 def resolve(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Resolution]:
-    """What becomes of each of these claims, by snooze."""
+    """The resolution of each of these claims, by snooze."""
     paused = pausing.find(connection, held=[(claim.id, claim.claim_token) for claim in claims])
     resolutions = {id: Resolution(outcome=DeliveryOutcome.UNCLAIMED, pause_id=pause) for id, pause in paused.items()}
     claims = [claim for claim in claims if claim.id not in paused]
@@ -54,7 +54,7 @@ def resolve(connection: Connection, claims: Sequence[Claim], *, config: Delivery
 
 
 def uncertain_error(resends: int) -> str:
-    """The sentence for an uncertain reminder that was sent again so often."""
+    """The sentence for an uncertain reminder that was sent again `resends` times."""
     return RESENT_WITHOUT_ANSWER if resends >= MAX_RESENDS else NO_ANSWER
 
 
@@ -77,7 +77,7 @@ def _resolve(
     if known is not None and (known.state == "awaited" or (digest and not (known.state == "uncertain" and is_final))):
         return Resolution(outcome=DeliveryOutcome.UNCLAIMED, delay=known.hold_left)
     if deferral is not None and (known is None or known.state in {"reserved", "failed"}):
-        # It was deferred when it was claimed: the rest is over, or was not known.
+        # The claim was deferred when it was made: the rest is over, or was not known.
         return Resolution(outcome=DeliveryOutcome.UNCLAIMED, delay=MOMENT)
     fail = partial(Failure, id=claim.id, claim_token=claim.claim_token, attempts_used=0)
     if known is not None and known.state == "uncertain" and is_final:

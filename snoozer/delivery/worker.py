@@ -38,28 +38,28 @@ MAX_BACKOFF = 5.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 # How many batches a worker holds at most, with deliveries that settle or wait for a slow reply.
 MAX_BATCHES_HELD = 8
-# Seconds for mails that have no mark yet, at a shutdown.
+# Grace period at shutdown for mails that have no mark yet.
 GRACE_SECONDS = 5.0
-# How often it is looked, while nothing can be claimed, whether the database is another one than was accepted.
+# While idle, how often to check that this is still the accepted database timeline.
 WARNING_INTERVAL = 30.0
 
-# Poison rows, in seconds: between checks for one, how long others wait for them in a row, and until one that was locked
-# is checked again.
+# Poison rows, in seconds: between checks for one, how long other rows wait for poison rows at a stretch, and until a
+# locked one is checked again.
 CHECK_INTERVAL = 1.0
 EXCLUSIVE_SECONDS = 5.0
 RETRY_INTERVAL = 30.0
-# Where deliveries are always in flight, others wait longer each time, and then deliver WAIT_SPACING times as long.
+# If deliveries are always in flight, others wait longer each time, and then deliver WAIT_SPACING times as long.
 MAX_WAIT, WAIT_SPACING = 60.0, 6
 
 
 class ShutdownRequested(Exception):
-    """The worker is to stop while the database is unavailable."""
+    """The worker must stop while the database is unavailable."""
 
 
 @dataclass
 class PoisonRowTurns:
-    """When a worker may pause all other deliveries to deliver a poison row alone. Poison rows go first; after some
-    seconds in a row, others get as long as they waited. Times are monotonic seconds."""
+    """Decides when a worker may pause all other deliveries to deliver a poison row alone. Poison rows go first; after
+    some seconds in a row, others get as long as they waited. Times are monotonic seconds."""
 
     _check_at: float = float("-inf")
     _others_waited: float = 0.0
@@ -79,32 +79,32 @@ class PoisonRowTurns:
         return True
 
     def none_due(self) -> None:
-        """No poison row is due."""
+        """Record that no poison row is due."""
         self._others_waited, self._never_idle = 0.0, 0
 
     def was_locked(self, now: float) -> None:
-        """One is due and cannot be claimed."""
+        """Record that a poison row is due and cannot be claimed."""
         self._check_at, self._others_waited = now + RETRY_INTERVAL, 0.0
 
     def was_never_idle(self, now: float) -> None:
-        """One is due, and something else was in flight for all of `max_wait`."""
+        """Record that a poison row is due, and other deliveries were in flight for all of `max_wait`."""
         self._check_at, self._others_waited = now + WAIT_SPACING * self.max_wait, 0.0
         self._never_idle += 1
 
     def was_delivered(self, now: float, *, seconds: float) -> None:
-        """Others waited so long for this one."""
+        """Record that others waited `seconds` for this poison row."""
         self._others_waited, self._never_idle = self._others_waited + seconds, 0
         if self._others_waited >= EXCLUSIVE_SECONDS:
             self._check_at, self._others_first = now + self._others_waited, True
             self._others_waited = 0.0
 
     def no_other_rows(self) -> None:
-        """The others had their turn, and none was due."""
+        """Record that the others had their turn, and none was due."""
         self._others_first = False
 
 
 class Worker:
-    """One worker. `tick` delivers what is due now, `run` goes on, `drain` ends when nothing is left."""
+    """One worker. `tick` delivers due rows once, `run` repeats that, `drain` ends when nothing is left."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Worker:
         poll: float,
         rng: Random,
     ) -> None:
-        """Once `stopping` is set, nothing is claimed, pending deliveries are given back and running ones finished."""
+        """Once `stopping` is set, no row is claimed, pending deliveries are given back and running ones finished."""
         self._engine = engine
         self._failpoint = tools.failpoint
         self._heartbeat = heartbeat
@@ -158,10 +158,10 @@ class Worker:
             self._pipeline.reap(timeout=0)
             began = time.monotonic()
             if began < due_at:
-                # What came of the last ones is not kept back until more is due.
+                # Report results of the last deliveries now rather than when more is due.
                 self._retry_transient(self._report)
-            # What was due and is not claimed (a busy serialization key, an open breaker) is looked for after a poll, or
-            # once a delivery has ended.
+            # Due rows that cannot be claimed (a busy serialization key, an open breaker) are tried again after a poll,
+            # or once a delivery has ended.
             is_blocked = began >= due_at and not self._retry_transient(self.tick)
             wait = self._seconds_until_due(missed=time.monotonic() - began if is_blocked else None)
             due_at = time.monotonic() + wait
@@ -169,7 +169,7 @@ class Worker:
                 due_at = float("-inf")
 
     def drain(self, *, sweep: Callable[[], object], every: float) -> None:
-        """Deliver until nothing is due or claimed. Calls `sweep` every so many seconds, as no clock may be running."""
+        """Deliver until nothing is due or claimed. Calls `sweep` every `every` seconds, as no clock may be running."""
         swept = float("-inf")
         while not self._is_stopping():
             if time.monotonic() - swept >= every:
@@ -183,10 +183,11 @@ class Worker:
                 self._stopping.wait(min(self._poll, every))
 
     def tick(self) -> int:
-        """Claim what there is room for and start its delivery; returns how many.
+        """Claim as many rows as there is room for and start their delivery; returns how many.
 
-        A poison row, which lost more than one worker, is delivered alone: nothing is claimed until all else has ended,
-        and then until it has. Other rows wait only some seconds for that. Rows that lost one worker are few at a time.
+        A poison row, which lost more than one worker, is delivered alone: no row is claimed until all other deliveries
+        have ended, and then until it has. Other rows wait only some seconds for that. Rows that lost one worker are
+        claimed a few at a time.
         """
         if self._config.claims_nothing or not self._heartbeat.is_healthy or not self._has_room:
             return 0
@@ -208,17 +209,17 @@ class Worker:
 
     @property
     def is_idle(self) -> bool:
-        """True when all that was claimed is settled."""
+        """True if all claims are settled."""
         self._pipeline.reap(timeout=0)
         return not self._pipeline
 
     def wake(self) -> None:
-        """Look at the queue now. From any thread."""
+        """Check the queue now. From any thread."""
         self._woken.set()
         self._pipeline.wake()
 
     def close(self) -> None:
-        """Give back what is pending, and after some seconds what has no mark; finish the rest."""
+        """Give back pending deliveries, and after some seconds those without a mark; finish the rest."""
         self._pipeline.cancel_pending()
         try:
             with self._engine.begin() as connection:
@@ -254,7 +255,7 @@ class Worker:
         if not self._low_watermark:
             return not self._pipeline
         is_settling = len(self._pipeline) > MAX_BATCHES_HELD * self._batch_size
-        # A few more may be active again since it was woken: replies that were slow.
+        # A few more may be active again since the wake-up: slow replies.
         return self._pipeline.active <= self._low_watermark + self._batch_size // 4 and not is_settling
 
     def _deliver_poison_row(self) -> int:
@@ -281,7 +282,7 @@ class Worker:
         return len(claimed)
 
     def _warn_of_failover(self) -> None:
-        """Say now and then that nothing is claimed, because the database is another one than was accepted."""
+        """Log now and then that no row is claimed, because the database is not the accepted one."""
         if self._config.any_timeline or time.monotonic() < self._warn_at:
             return
         self._warn_at = time.monotonic() + WARNING_INTERVAL
@@ -307,7 +308,7 @@ class Worker:
 
     def _claim_and_submit(self, claim: Callable[[Connection], list[Claim]]) -> list[Claim]:
         if self._lost_reply:
-            # What that claim took would lose its lease, and pass for rows that killed a worker.
+            # Rows of the lost claim would otherwise lose their leases and count as rows that killed a worker.
             with self._engine.begin() as connection:
                 held = queue.claimed_by(connection, worker=self._config.worker)
                 queue.unclaim(connection, held=self._heartbeat.untracked(held))
@@ -321,15 +322,15 @@ class Worker:
         return claims
 
     def _reap_all(self, *, within: float) -> bool:
-        """Wait so many seconds for the deliveries in flight; returns whether all have ended."""
+        """Wait up to `within` seconds for the deliveries in flight; returns whether all have ended."""
         ends = time.monotonic() + within
         while self._pipeline and time.monotonic() < ends and not self._is_stopping():
             self._pipeline.reap(timeout=POLL_INTERVAL)
         return not self._pipeline
 
     def _sleep(self, wait: float, *, until_any_ends: bool) -> bool:
-        """Sleep until the next snooze is due or `wake` is called, a poll at the most; with jitter, so that workers do
-        not poll in step. Returns whether a delivery ended for which it was to be woken."""
+        """Sleep until the next snooze is due or `wake` is called, at most one poll; with jitter, so that workers do not
+        poll in step. Returns whether a delivery ended for which it had to be woken."""
         held = len(self._pipeline)
         poll = self._poll * (0.75 + self._rng.random() / 2)
         ends = time.monotonic() + min(poll, wait)
@@ -358,7 +359,8 @@ class Worker:
             return queue.unfinished(connection, known_schema=SUPPORTED_SCHEMA)
 
     def _retry_transient(self, act: Callable[[], T]) -> T:
-        """Call it again for as long as the database is unavailable. Raises ShutdownRequested instead while stopping."""
+        """Call `act` again for as long as the database is unavailable. Raises ShutdownRequested instead while
+        stopping."""
         backoff = Backoff(first=POLL_INTERVAL, cap=MAX_BACKOFF, rng=self._rng)
         while True:
             try:

@@ -24,13 +24,13 @@ MAX_BATCHES = 20
 
 def record_server_start(engine: Engine) -> None:
     """Record when the database server was first seen since its start: after an outage, leases and heartbeats count from
-    then. To be called before any of them is taken as expired."""
+    then. Call it before treating any of them as expired."""
     with engine.begin() as connection:
         execute(connection, "housekeeping/record_server_start")
 
 
 def run_exclusive(engine: Engine, name: str, chore: Callable[[Connection], T]) -> T | None:
-    """Run a chore in one transaction; returns None where another clock is running it."""
+    """Run a chore in one transaction; returns None if another clock is running it."""
     with engine.begin() as connection:
         if not execute(connection, "housekeeping/try_lock", chore=name).scalar_one():
             return None
@@ -40,9 +40,9 @@ def run_exclusive(engine: Engine, name: str, chore: Callable[[Connection], T]) -
 
 
 def run_if_due(engine: Engine, name: str, *, every: timedelta, chore: Callable[[], object]) -> bool:
-    """Run a chore of any number of transactions where its last completion was recorded `every` ago, or never; returns
-    whether it ran. What counts is the record in the database, so that a clock that is restarted often misses none. Two
-    clocks may run it at once, as each of its parts is exclusive; one that fails is due again at the next call."""
+    """Run a chore of any number of transactions if its last completion was recorded `every` ago, or never; returns
+    whether it ran. The record in the database counts, so that a clock that restarts often misses no run. Two clocks may
+    run it at once, as each of its parts is exclusive; a chore that fails is due again at the next call."""
     with engine.connect() as connection:
         if not execute(connection, "housekeeping/is_due", chore=name, every=every).scalar_one():
             return False
@@ -70,7 +70,7 @@ def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
         if is_timeout(error):
             log.warning("%s: took too long, and goes on at its next turn", name)
             return None
-        # A table that is missing, or a right, is missing for every row.
+        # A missing table, or a missing right, is missing for every row.
         if is_transient(error) or isinstance(error, ProgrammingError):
             raise
         return run_exclusive(engine, name, lambda connection: _skip_bad_rows(connection, name, chore, ALL_IDS))

@@ -51,11 +51,11 @@ ACTOR = "clock"
 # Rows of each kind in one transaction: about a second.
 MAX_PRUNED = 10_000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-# What became of each row of an operation; the audit log keeps what was done.
+# How long to keep the result of each row of an operation; the audit log keeps the acts.
 KEEP_OPERATIONS = timedelta(days=90)
-# A page that knows of no change for longer, such as that of a laptop that slept, fetches its list anyway.
+# A page that has had no update for longer, such as on a laptop that slept, fetches its list anyway.
 KEEP_CHANGES = timedelta(minutes=5)
-# A minute's last transactions are committed by then; and what was uncertain is mostly settled.
+# By then a minute's last transactions are committed; and most uncertain sends are settled.
 RECORD_AGAIN, SETTLED_AFTER = timedelta(minutes=2), timedelta(hours=3)
 
 
@@ -96,7 +96,7 @@ class Retention:
 
 @dataclass(frozen=True, kw_only=True)
 class SweepResult:
-    """What one sweep changed: ids of snoozes, and of workers."""
+    """Ids of the snoozes and workers that one sweep changed."""
 
     recovered: list[Recovered] = field(default_factory=list)
     retired: list[int] = field(default_factory=list)
@@ -112,7 +112,7 @@ class SweepResult:
 
 
 def sweep(engine: Engine, *, config: SweepConfig) -> SweepResult:
-    """Run the chores of every few seconds."""
+    """Run the chores that are due every few seconds."""
     record_server_start(engine)
     dead = run_exclusive(engine, "bury", lambda connection: workers.mark_dead(connection, dead_after=config.dead_after))
     result = SweepResult(
@@ -128,7 +128,7 @@ def sweep(engine: Engine, *, config: SweepConfig) -> SweepResult:
 
 
 def archive(engine: Engine, *, config: Retention) -> int:
-    """Run the chore of every minute: move finished snoozes to the archive; returns how many."""
+    """Run the minutely chore: move finished snoozes to the archive; returns how many."""
     moved, last = 0, None
     for _ in range(MAX_BATCHES):
         batch = run_exclusive(engine, "archive", partial(_archive, config=config, after=last))
@@ -153,36 +153,37 @@ def maintain_partitions(engine: Engine, *, config: Retention) -> list[str]:
     prune_digests = partial(digests.prune, older_than=config.archive_after, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget digests", prune_digests) or 0) >= MAX_PRUNED:
         pass
-    # One call deletes fewer events than a day may add.
+    # One call deletes fewer events than may be added in a day.
     while len(in_batches(engine, "forget events", partial(_prune_events, config=config))) == MAX_BATCHES * BATCH_SIZE:
         pass
     return dropped or []
 
 
 def run_daily(engine: Engine, *, config: Retention) -> bool:
-    """Run the chore of every day where it is due by its last record; returns whether it ran."""
+    """Run the daily chore if it is due by its last record; returns whether it ran."""
     return run_if_due(engine, "daily", every=DAY, chore=lambda: maintain_partitions(engine, config=config))
 
 
 def run_hourly(engine: Engine) -> bool:
-    """Run the chore of every hour where it is due by its last record; returns whether it ran."""
+    """Run the hourly chore if it is due by its last record; returns whether it ran."""
     return run_if_due(engine, "hourly", every=HOUR, chore=lambda: _hourly(engine))
 
 
 def record_minutes(engine: Engine) -> None:
-    """Run the chore of every minute that keeps what happened in it, also of those in which no clock ran."""
+    """Run the minutely chore that records statistics, even of minutes in which no clock ran."""
     run_exclusive(engine, "minutes", lambda connection: minutes.record(connection, again=RECORD_AGAIN))
 
 
 def roll_minutes(engine: Engine) -> None:
-    """Run its chore of every hour: minutes in which sends were that became known later, and hours from old minutes."""
+    """Run the hourly chore for statistics: record minutes with late-known sends again, and roll old minutes into
+    hours."""
     run_exclusive(engine, "minutes", lambda connection: minutes.record(connection, again=SETTLED_AFTER))
     while len(run_exclusive(engine, "minutes", minutes.roll) or ()) >= minutes.MAX_HOURS:
         pass
 
 
 def forget_changes(engine: Engine) -> bool:
-    """Run the chore of every five minutes where it is due by its last record; returns whether it ran."""
+    """Run the five-minute chore if it is due by its last record; returns whether it ran."""
     return run_if_due(engine, "list changes", every=KEEP_CHANGES, chore=lambda: prune_changes(engine))
 
 
@@ -195,9 +196,9 @@ def prune_changes(engine: Engine) -> None:
 
 
 def prune(engine: Engine) -> None:
-    """Delete dead workers, old sign-ins, sessions, idempotency keys, quotas' usage, messages that are back, pushes,
-    webhooks and operations that are long over, and imports that were not confirmed; end roles by groups that are a day
-    old; enter in the ledger what digests reminded of."""
+    """Delete dead workers, old sign-ins, sessions, idempotency keys, usage of quotas, messages that are back, pushes,
+    webhooks and operations that ended long ago, and unconfirmed imports; end roles by groups that are a day old; enter
+    in the ledger the reminders of digests."""
     run_exclusive(engine, "forget workers", workers.prune)
     settle_digests = partial(digests.settle, batch_size=BATCH_SIZE)
     while (run_exclusive(engine, "settle digests", settle_digests) or 0) >= BATCH_SIZE:
@@ -211,7 +212,7 @@ def prune(engine: Engine) -> None:
     prune_batch = partial(accounts.prune_expired, batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget sign-ins", prune_batch) or 0) >= MAX_PRUNED:
         pass
-    # Each may have thousands of rows.
+    # Small batches, because an import may have thousands of rows.
     while (run_exclusive(engine, "forget imports", partial(imports.prune, batch_size=10)) or 0) >= 10:
         pass
     prune_usage = partial(quotas.prune, batch_size=MAX_PRUNED)
@@ -303,7 +304,7 @@ def _archive(connection: Connection, *, config: Retention, after: Archivable | N
 
 
 def _move(connection: Connection, rows: Sequence[Archivable], *, config: Retention) -> int:
-    """Move a batch; where that fails, row by row, so that one bad row or month does not stop the others."""
+    """Move a batch; if that fails, row by row, so that one bad row or month does not stop the others."""
     try:
         with connection.begin_nested():
             archive_db.create_partitions(connection, months=sorted({row.month for row in rows}))

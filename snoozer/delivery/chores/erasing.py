@@ -1,5 +1,5 @@
-"""Deletes the accounts whose owners asked for it a day ago: in small steps, each a transaction, which go on after a
-crash where they were. The accounts are worked on in turn, so that none holds up the others."""
+"""Deletes the accounts whose owners asked for it a day ago: in small steps, each a transaction, which continue after a
+crash. The accounts take turns, so that none holds up the others."""
 
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,19 +15,19 @@ from snoozer.queue import queue
 from snoozer.telemetry import security_log
 
 BATCH_SIZE = 500
-# In one call: the accounts that are looked at, and for each of them a transaction.
+# Steps in one call; each step is one transaction for one account.
 MAX_STEPS = 200
-# A reminder that is refused for now is tried for three days.
+# A reminder that is refused for now is retried for three days.
 DELIVER_WITHIN = timedelta(days=7)
-# A mailbox whose server is away, or that no process watches, is forgotten then.
+# After this a mailbox is forgotten even if its server is away or no process watches it.
 MAILBOX_WITHIN = timedelta(days=2)
-# What a request that was under way may still save.
+# How long requests that were under way may still save data.
 SETTLE = timedelta(minutes=5)
 
 
 def erase_accounts(engine: Engine, *, settle: timedelta = SETTLE) -> int:
-    """Begin the deletions that are due, and go on with those that have begun: one step of each. Returns how many
-    accounts are gone."""
+    """Begin the deletions that are due, and continue those that have begun: one step of each. Returns how many accounts
+    are gone."""
     run_exclusive(engine, "begin deletions", _begin)
     with engine.connect() as connection:
         began = database_time(connection)
@@ -46,7 +46,7 @@ def _begin(connection: Connection) -> None:
 
 
 def _step(connection: Connection, *, before: datetime, settle: timedelta) -> bool | None:
-    """One batch of one account. Returns whether it is gone; None where each was worked on since `before`."""
+    """One batch of one account. Returns whether the account is gone; None if each was worked on since `before`."""
     account = deletions.next(
         connection,
         before=before,
@@ -77,11 +77,11 @@ def _step(connection: Connection, *, before: datetime, settle: timedelta) -> boo
 
 
 def _deliver(connection: Connection, account: BegunDeletion) -> bool:
-    """Bring forward what waits. Returns whether something is still to be delivered."""
+    """Bring forward waiting snoozes. Returns whether some are still to be delivered."""
     queue.deliver_now(connection, user_email=account.email, batch_size=BATCH_SIZE)
     return queue.is_awaited(connection, user_email=account.email)
 
 
 def _audit(connection: Connection, act: str, account_id: int) -> None:
-    """The number of the account, which is not given again, is what stays of it."""
+    """Record the account's number, which is never reused: it is all that remains of the account."""
     audit.append(connection, actor="clock", act=act, entries=[Entry(target=f"account:{account_id}")])

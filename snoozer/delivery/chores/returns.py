@@ -1,4 +1,4 @@
-"""Returns kept messages to the inbox at their time. It needs no mail server: the reminder is a thing of its own."""
+"""Returns kept messages to the inbox at their time. It needs no mail server: the reminder is sent separately."""
 
 import logging
 import time
@@ -17,21 +17,21 @@ from snoozer.snoozes import day_shapes
 
 log = logging.getLogger(__name__)
 
-# The longest sleep: a message that was snoozed for less than this returns so much too late at the most.
+# The longest sleep: a message that was snoozed for less than this returns at most this much too late.
 POLL_SECONDS = 0.5
 INITIAL_BACKOFF, MAX_BACKOFF = 0.1, 5.0
 
 
 def return_due(engine: Engine) -> list[int]:
-    """Return the messages whose time has come, in batches, but for those that the days of their owners defer; returns
-    their snoozes. Another process may be doing it."""
+    """Return the messages whose time has come, in batches, except messages that their owners' days defer; returns their
+    snoozes. Another process may be doing it."""
     with engine.begin() as connection:
         days.defer_messages(connection, kept=True, batch_size=BATCH_SIZE)
     return in_batches(engine, "return", _return_batch)
 
 
 class ReturnLoop:
-    """Returns messages from a thread of its own, between `start` and `stop`. Any number of processes may run one."""
+    """Returns messages from its own thread, between `start` and `stop`. Any number of processes may run one."""
 
     def __init__(self, engine: Engine, *, poll: float) -> None:
         self._engine = engine
@@ -53,20 +53,20 @@ class ReturnLoop:
             try:
                 self._stop.wait(min(self._turn(), self._poll))
             except Exception as error:
-                # Also what is a defect of ours: a thread that ends would end all returns of this process unseen.
+                # Catch bugs, too: if the thread ended, all returns of this process would stop unnoticed.
                 text = error_text(error) if isinstance(error, SQLAlchemyError) else type(error).__name__
                 log.warning("messages return later: %s", text)
                 self._stop.wait(self._backoff.next_wait(worked_for=time.monotonic() - began))
                 began = time.monotonic()
 
     def _turn(self) -> float:
-        """Compute rests that are not known any more, and return what is due; returns the seconds until the next message
-        is."""
+        """Compute rests that are not known any more, and return due messages; returns the seconds until the next one is
+        due."""
         with self._engine.begin() as connection:
             day_shapes.refresh(connection)
         left = self._peek()
         if left == 0:
-            # What is locked, or is being returned by another process, is due at the next turn, too.
+            # Messages that are locked, or that another process is returning, are due at the next turn, too.
             left = self._peek() if return_due(self._engine) else self._poll
         return left
 

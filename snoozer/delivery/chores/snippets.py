@@ -1,4 +1,4 @@
-"""USE CASE of the clock: the snippets of messages that were stored before there were any, a few at a time."""
+"""USE CASE of the clock: add snippets to messages that were stored without one, a few at a time."""
 
 from sqlalchemy import Connection, Engine
 
@@ -6,14 +6,14 @@ from snoozer.db import mailbox_store
 from snoozer.delivery.chores.chore_runner import run_exclusive
 from snoozer.mail.snippet import snippet_of
 
-# A batch reads so much of so many messages: some megabytes at the most. What is left waits for the next run.
+# A batch reads at most BATCH_SIZE * READ_BYTES, some megabytes. The rest waits for the next run.
 BATCH_SIZE = 25
 READ_BYTES = 128 * 1024
 MAX_BATCHES = 20
 
 
 def fill_snippets(engine: Engine) -> int:
-    """Run the chore of every minute: returns how many messages have got a snippet."""
+    """Run the minutely chore: returns how many messages got a snippet."""
     filled = 0
     for _ in range(MAX_BATCHES):
         batch = run_exclusive(engine, "snippets", _fill) or 0
