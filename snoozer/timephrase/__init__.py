@@ -1,7 +1,7 @@
 """Time phrases: one grammar for the form, the API, the command line, addresses and replies.
 
 `parse` takes a phrase, the present moment, a zone, a locale and working hours, and returns a ParsedTime or raises
-ParseError; it never guesses. `presets` are phrases of the same grammar. `next_reminder_after` is for what repeats.
+ParseError; it never guesses. `presets` are phrases of the same grammar. `next_reminder_after` is for recurrences.
 """
 
 from snoozer.timephrase.context import WorkingHours

@@ -26,7 +26,7 @@ _WEEK = timedelta(days=7)
 
 
 def weekdays(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
-    """Every day that starts here and is named by its weekday."""
+    """Yield every day named by its weekday that starts at this position."""
     yield from _nth_of_month(tokens, at)
     for weekday, end in tokens.numbers(at, "weekday"):
         yield from _with_date(tokens, weekday, end)
@@ -66,7 +66,7 @@ def _this(weekday: int) -> DayResolver:
 
 
 def _next(weekday: int) -> DayResolver:
-    """That day of the next calendar week, and the nearer one that others would mean."""
+    """That day of the next calendar week, and as the alternative a nearer one that other people would mean."""
 
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         chosen = _day_of_week(context, weekday, weeks=1)
@@ -114,7 +114,7 @@ def _week_then_day(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
 
 
 def _with_date(tokens: Tokens, weekday: int, end: int) -> Iterator[tuple[DayExpr, int]]:
-    """A weekday and a date must agree."""
+    """A weekday with a date; raise ParseError if they disagree."""
     for start in tokens.optional(end, "the", "prep"):
         for day, after in dates(tokens, start):
             yield replace(day, resolve=_agreeing(weekday, day), allows_bare_hour=False, relative=False), after
@@ -224,7 +224,7 @@ def _existing(nth: int, weekday: int, year: int, month: int) -> date:
 
 
 def periods(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
-    """Every day that starts here and is named by a period."""
+    """Yield every day named by a period that starts at this position."""
     for start in tokens.optional(at, "the"):
         for _, middle in tokens.match(start, "next"):
             for period, end in tokens.match(middle, "period"):
@@ -244,7 +244,7 @@ def periods(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
 
 
 def _start(period: str, context: ParseContext, ahead: int) -> date:
-    """The first day of the period that many periods from now."""
+    """The first day of the period `ahead` periods from now."""
     today = context.today
     if period == "week":
         return context.week_of(today) + timedelta(days=7 * ahead)
@@ -254,7 +254,7 @@ def _start(period: str, context: ParseContext, ahead: int) -> date:
 
 
 def _opening(period: str, context: ParseContext, ahead: int) -> date:
-    """The day on which it begins for a person: of a week the first working day."""
+    """The day on which the period begins for a person; of a week, the first working day."""
     first = _start(period, context, ahead)
     while period == "week" and first.weekday() not in context.hours.workdays:
         first += timedelta(days=1)
@@ -262,7 +262,7 @@ def _opening(period: str, context: ParseContext, ahead: int) -> date:
 
 
 def _end(period: str, context: ParseContext, ahead: int) -> date:
-    """The last day of it; of a week the last working day."""
+    """The last day of the period; of a week, the last working day."""
     last = _start(period, context, ahead + 1) - timedelta(days=1)
     while period == "week" and last.weekday() not in context.hours.workdays:
         last -= timedelta(days=1)
@@ -334,7 +334,7 @@ def _which(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
 
 
 def _edge(period: str, ahead: int | None, *, last: bool) -> DayResolver:
-    """The first or last day of a period; without "this" or "next" the coming one that is still ahead."""
+    """The first or last day of a period; without "this" or "next", of the first period for which it is still ahead."""
 
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         edge = _end if last else _opening

@@ -1,4 +1,4 @@
-"""What a phrase is resolved against: the moment, the zone, the person's hours and their country's customs."""
+"""The context in which a phrase is resolved: the moment, the zone, the person's hours and their country's customs."""
 
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
@@ -24,7 +24,7 @@ class WorkingHours:
             raise ValueError("a person has at least one working day")
 
     def named(self, name: str) -> time:
-        """The hour of that name: morning, afternoon, evening, night, work_start or work_end."""
+        """The hour with this name: morning, afternoon, evening, night, work_start or work_end."""
         value = getattr(self, name)
         assert isinstance(value, time)  # noqa: S101 - names come from the word lists, never from what was typed
         return value

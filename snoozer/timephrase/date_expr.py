@@ -32,12 +32,12 @@ DayResolver = Callable[[ParseContext, time, bool], ResolvedDay]
 
 @dataclass(frozen=True, kw_only=True)
 class DayExpr:
-    """A day as a phrase names it; which date that is can depend on the time of day that goes with it.
+    """A day as a phrase names it; its date can depend on the time of day that goes with it.
 
     `resolve(context, at, has_time)`: `at` is the time of day, `has_time` whether the phrase gives one; else it is the
     `default_hour`. A day that `allows_bare_hour` can be followed by one ("tomorrow 9"); after "20 march" a number could
-    be a year. `is_iso` days have 24-hour times in every locale. `relative` days depend on the person's today. One that
-    `needs_time` ("in 3 days") keeps the present time of day when none is given, and is a duration then, not a day.
+    be a year. `is_iso` days have 24-hour times in every locale. `relative` days depend on the person's today. A day
+    that `needs_time` ("in 3 days") keeps the present time of day if none is given, and is a duration then, not a day.
     `cycle`: the day comes again each year ("march 5") or each month ("the 5th"), as it names neither itself.
     """
 
@@ -58,7 +58,7 @@ def length_of(year: int, month: int) -> int:
 
 
 def plus_months(day: date, months: int) -> tuple[date, bool]:
-    """The date that many months later, and whether it had to be clamped to the month's end."""
+    """The date `months` months later, and whether it was clamped to the month's end."""
     index = day.year * 12 + day.month - 1 + months
     year, month = divmod(index, 12)
     if not MINYEAR <= year <= MAXYEAR:
@@ -68,7 +68,7 @@ def plus_months(day: date, months: int) -> tuple[date, bool]:
 
 
 def in_year(year: int, month: int, day: int) -> date:
-    """That date. Raises ParseError when the calendar has none."""
+    """The date. Raises ParseError if the calendar has no such date."""
     try:
         return date(year, month, day)
     except ValueError:
@@ -90,7 +90,7 @@ def no_such_day(day: int, month: int, year: int | None = None) -> ParseError:
 
 
 def dates(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
-    """Every date that starts here."""
+    """Yield every date that starts at this position."""
     yield from _written(tokens, at)
     for month, day, end in month_days(tokens, at):
         yield from _with_year(tokens, month, day, end)
@@ -99,7 +99,7 @@ def dates(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
 
 
 def date_in_year(month: int, day: int, *, year: int | None, context: ParseContext, at: time) -> ResolvedDay:
-    """That date in that year; without a year the next one whose time is still ahead."""
+    """The date in that year; without a year, the next one whose time is still ahead."""
     if year is not None:
         return ResolvedDay(day=in_year(year, month, day))
     if not 1 <= month <= 12 or not 1 <= day <= length_of(2000, month):
@@ -143,8 +143,8 @@ def _fixed(year: int, month: int, day: int) -> DayExpr:
 
 
 def _numeric(first: int, second: int, year: int | None, *, dotted: bool) -> DayExpr:
-    """n/n in the order of the locale, the other order where only that one is a date. With dots the day comes
-    first, except where the month does."""
+    """n/n in the order of the locale, or in the other order if only that one is a date. With dots the day comes first,
+    unless the locale puts the month first."""
 
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         month_day, day_month = (first, second), (second, first)
@@ -188,14 +188,14 @@ def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
 
 
 def day_numbers(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
-    """A day of the month by itself, whose ending sets it apart from an hour: the 15th, 15."""
+    """A day of the month by itself, with an ending that distinguishes it from an hour: the 15th, 15."""
     for start in tokens.optional(at, "the"):
         if tokens.shape(start) == "ordinal":
             yield int(_NUMBER.findall(tokens.text(start))[0]), start + 1
 
 
 def years(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
-    """A year after a date. Four digits that no clock shows, or of this century; else they are a time."""
+    """A year after a date: four digits that are not a clock time, or are of this century; otherwise they are a time."""
     text = tokens.text(at)
     if tokens.shape(at) == "integer" and len(text) == 4:
         no_time = int(text[:2]) > 23 or int(text[2:]) > 59
@@ -221,7 +221,7 @@ def _holidays(tokens: Tokens, at: int, role: str) -> Iterator[tuple[int, int, in
 
 
 def _holiday_or_eve(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
-    """Weihnachten: the day itself to some people and the one before it to others."""
+    """Weihnachten: the day itself to some people and the day before to others."""
     for month, day, end in _holidays(tokens, at, "holiday_or_eve"):
         for holiday, after in _with_year(tokens, month, day, end):
             yield replace(holiday, resolve=_or_day_before(holiday)), after
@@ -236,7 +236,7 @@ def _or_day_before(named: DayExpr) -> DayResolver:
 
 
 def _with_year(tokens: Tokens, month: int, day: int, end: int) -> Iterator[tuple[DayExpr, int]]:
-    """That day with the year after it, if there is one."""
+    """The day with the year after it, if there is one."""
     for before_year in (end, *_hyphen(tokens, end)):
         for year, after in years(tokens, before_year):
             yield _named(month, day, year=year), after
@@ -281,7 +281,7 @@ def _which_month(tokens: Tokens, at: int) -> Iterator[tuple[int | None, int]]:
 
 
 def _in_month(day: int, offset: int | None) -> DayExpr:
-    """The day of that month from now; without a month, of the first month that has it ahead."""
+    """The day of the month `offset` months from now; without a month, of the first month in which it is ahead."""
 
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         first = context.today.replace(day=1)

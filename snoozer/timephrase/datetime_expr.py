@@ -22,7 +22,7 @@ _MAX_OFFSET_MINUTES = 14 * 60
 
 
 def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
-    """Every day that starts here."""
+    """Yield every day that starts at this position."""
     yield from _counted(tokens, at)
     for day, end in _plain(tokens, at):
         yield from _hence(tokens, day, end)
@@ -75,8 +75,8 @@ def _shifted(day: DayExpr, duration: Duration, sign: int) -> DayExpr:
 
 
 def _counted_from(day: DayExpr, duration: Duration, sign: int, context: ParseContext, at: time) -> ResolvedDay:
-    """The first such day from which the counted one lies ahead. Itself it may have passed, earlier in this month or
-    year or within the last days."""
+    """The nearest such day from which the counted day lies ahead. The day itself may have passed, earlier in this month
+    or year or within the last days."""
     workdays = context.hours.workdays
     began = context.today.replace(day=1) if day.cycle == "each month" else context.today.replace(month=1, day=1)
     seen = min(began, context.today - _RECENT_DAYS)
@@ -121,7 +121,7 @@ class DateTimeExpr:
     zone: ZoneExpr | None = None
 
     def resolve(self, person: ParseContext) -> ResolvedTime:
-        """The instant meant, and another day or else another half of the day as its alternative. Raises ParseError when
+        """The instant meant, and as its alternative another day or else another half of the day. Raises ParseError if
         the day or the time does not exist."""
         resolved = self._without_other_half(person)
         other_half = self.clock and self.clock.other_half
@@ -144,8 +144,8 @@ class DateTimeExpr:
         return self._by_both_calendars(there, theirs)
 
     def _by_both_calendars(self, there: ParseContext, theirs: ParseContext) -> ResolvedTime:
-        """ "tomorrow" by the person's calendar, although the named zone is already (or still) on another date. A day
-        that one of the calendars does not have leaves the other."""
+        """ "tomorrow" by the person's calendar, although the named zone is already (or still) on another date. If one
+        calendar does not have the day, the other decides."""
         try:
             resolved = self._in_zone(there)
         except ParseError:
@@ -206,11 +206,11 @@ def abbreviation_error(abbreviation: str) -> ParseError:
 
 
 def datetimes(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]:
-    """Every date and time that starts here."""
+    """Yield every date and time that starts at this position."""
     for found, end in _without_zone(tokens, at):
         clock, is_iso = found.clock, found.day is not None and found.day.is_iso
         for zone, after in zone_exprs(tokens, end):
-            # 9:00-10:00 is a range of time to most people; only after an ISO date is it an offset.
+            # To most people 9:00-10:00 is a range of time; only after an ISO date is it an offset.
             glued = tokens.text(end) == "-" and tokens.touching(end - 1) and not is_iso
             if tokens.shape(end) != "sign" or (clock is not None and not clock.bare and not glued):
                 yield replace(found, zone=zone), after

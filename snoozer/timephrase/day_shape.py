@@ -1,7 +1,7 @@
-"""The rule of a person's day: when nothing comes, and when what was promised for such a time comes instead.
+"""The rule of a person's day: when nothing comes, and when reminders promised for such a time come instead.
 
 A rest is a time in which nothing comes: quiet hours, a day off, a vacation. It begins at the first instant whose clock
-shows its start or later, and ends after the last one whose clock shows less than its end, also where clocks change.
+shows its start or later, and ends after the last instant whose clock shows less than its end, even if clocks change.
 Rests that overlap or meet are one, with the reason of the part that ends last.
 """
 
@@ -21,13 +21,13 @@ DAY = timedelta(days=1)
 GATHERS_OVER = range(3, 51)
 # How far ahead `next_rest` looks.
 HORIZON = timedelta(days=7)
-# Rests are computed by the week, with so many days before and after it: the longest that is no vacation is six days off
-# and a night.
+# Rests are computed by the week, with MARGIN days before and after it: the longest rest other than a vacation is six
+# days off and a night.
 WEEK, MARGIN = 7, 9
 
 
 class DayShapeError(ValueError):
-    """The shape cannot be kept. `field` is the one to correct, `message` for people."""
+    """The shape is not valid. `field` is the field to correct, `message` is for people."""
 
     def __init__(self, field: str, message: str) -> None:
         super().__init__(message)
@@ -40,9 +40,9 @@ class DayShape:
     """When a person works, and when nothing is to come.
 
     `working_days` are ISO weekdays, Monday is 1. Quiet hours are on each day, and may go past midnight;
-    `quiet_until_off` is their end on a day off, where it is another one. With `rests_on_days_off` nothing comes on
-    other days than working days, until the end of the quiet hours of the next working day, or the start of work where
-    there are none. From `away_from` nothing comes before the start of work on `back_on`.
+    `quiet_until_off` is their end on a day off, if it differs. With `rests_on_days_off` nothing comes on days off,
+    until the end of the quiet hours of the next working day, or the start of work if there are no quiet hours. From
+    `away_from` nothing comes before the start of work on `back_on`.
     More than `gathers_over` reminders that a rest deferred come in one mail.
     """
 
@@ -58,7 +58,7 @@ class DayShape:
     gathers_over: int | None = None
 
     def check(self) -> None:
-        """Raises DayShapeError where it makes no sense."""
+        """Raises DayShapeError if it is contradictory."""
         if not self.working_days or not self.working_days <= set(WEEKDAYS):
             raise DayShapeError("working_days", _("Choose at least one working day."))
         if self.work_from >= self.work_until:
@@ -90,11 +90,11 @@ class DayShape:
             raise DayShapeError("quiet_until_off", _("On days off, too, quiet hours end before they start again."))
 
     def ends_quiet_on(self, day: date) -> time | None:
-        """When quiet hours end that end on this day."""
+        """When the quiet hours that end on this day end."""
         return self.quiet_until_off or self.quiet_until if self.is_off(day) else self.quiet_until
 
     def is_off(self, day: date) -> bool:
-        """Whether it is no working day."""
+        """Whether it is a day off."""
         return day.isoweekday() not in self.working_days
 
 
@@ -109,7 +109,7 @@ class Rest:
 
 @dataclass(frozen=True, kw_only=True)
 class Arrival:
-    """When something comes; `reason` is why not when it was promised, None where it is."""
+    """When a message comes; `reason` is why it does not come when promised, None if it does."""
 
     at: datetime
     reason: RestReason | None = None
@@ -117,20 +117,20 @@ class Arrival:
 
 @dataclass(frozen=True)
 class Days:
-    """A person's days on the clock of their zone. All instants are aware; those of results are in UTC."""
+    """A person's days on the clock of their zone. All instants are aware; results are in UTC."""
 
     shape: DayShape
     zone: tzinfo
 
     def arrival(self, promise: datetime) -> Arrival:
-        """When something comes that was promised for then: never earlier, and never within a rest."""
+        """When a message promised for `promise` comes: never earlier, and never within a rest."""
         rest = self.next_rest(promise)
         if rest is None or rest.starts > promise:
             return Arrival(at=promise)
         return Arrival(at=rest.ends, reason=rest.reason)
 
     def next_rest(self, at: datetime) -> Rest | None:
-        """The rest that lasts at an instant, or the next one that begins within HORIZON."""
+        """The rest at an instant, or the next rest that begins within HORIZON."""
         week = at.astimezone(self.zone).toordinal() // WEEK
         rests = _rests_of_week(self.shape, self.zone, week)
         return next((rest for rest in rests if rest.ends > at and rest.starts <= at + HORIZON), None)
@@ -146,7 +146,7 @@ class Days:
         )
 
     def parts(self, first: date, count: int) -> Iterator[Rest]:
-        """Rests as they are described, of so many days; they may overlap."""
+        """The separate rests of `count` days; they may overlap."""
         shape = self.shape
         if self._vacation is not None:
             yield self._vacation
@@ -173,14 +173,14 @@ def _rests_of_week(shape: DayShape, zone: tzinfo, week: int) -> tuple[Rest, ...]
     days = Days(shape, zone)
     parts = list(days.parts(first, count))
     if shape.away_from is not None and shape.back_on is not None and shape.away_from < first + count * DAY:
-        # The rest goes on where a vacation ends.
+        # The rest continues at the end of a vacation.
         parts += days.parts(shape.back_on - MARGIN * DAY, count)
     return tuple(_merged(parts))
 
 
 def _merged(parts: Sequence[Rest]) -> Iterator[Rest]:
     current: Rest | None = None
-    # What lies wholly in an hour that clocks skip lasts no time, and is no rest.
+    # A part that lies wholly in an hour skipped by clocks has no duration, and is no rest.
     lasting = [part for part in parts if part.starts < part.ends]
     for part in sorted(lasting, key=lambda part: (part.starts, part.ends)):
         if current is None or part.starts > current.ends:
@@ -198,12 +198,12 @@ def _days(first: date, *, count: int) -> Iterator[date]:
 
 
 def _begin(wall: datetime, zone: tzinfo) -> datetime:
-    """The first instant whose clock shows this time, or a later one where it is skipped."""
+    """The first instant whose clock shows this time, or a later one if the time is skipped."""
     return _skipped(wall, zone) or _instant(wall, zone)
 
 
 def _end(wall: datetime, zone: tzinfo) -> datetime:
-    """The last instant whose clock shows this time, or the first one with a later time where it is skipped."""
+    """The last instant whose clock shows this time, or the first instant with a later time if it is skipped."""
     return _skipped(wall, zone) or _instant(wall.replace(fold=1), zone)
 
 
@@ -212,7 +212,7 @@ def _instant(wall: datetime, zone: tzinfo) -> datetime:
 
 
 def _skipped(wall: datetime, zone: tzinfo) -> datetime | None:
-    """The instant at which clocks go forward past this time; None where some clock shows it."""
+    """The instant at which clocks go forward past this time; None if a clock shows it."""
     before, after = _instant(wall.replace(fold=1), zone), _instant(wall, zone)
     if before >= after:
         return None

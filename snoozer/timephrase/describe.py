@@ -25,9 +25,9 @@ _MONTH, _YEAR = 30.44 * DAY, 365.25 * DAY
 
 @dataclass(frozen=True, kw_only=True)
 class SpanStyle:
-    """How exactly a span is worded.
+    """How precisely a span is worded.
 
-    Below `two_units_below`: its two largest units. Else one rounded unit: the first of `units` (name, size, limit)
+    Below `two_units_below`: its two largest units. Otherwise one rounded unit: the first of `units` (name, size, limit)
     whose limit is above the span, or years. `seconds`: below a minute, seconds."""
 
     two_units_below: timedelta
@@ -41,7 +41,7 @@ ROUNDED = SpanStyle(
     units=(("hour", HOUR, 35.5 * HOUR), ("day", DAY, 59.5 * DAY), ("month", _MONTH, 23.5 * _MONTH)),
     seconds=True,
 )
-# 2 hours 30 minutes, 22 hours, 5 days, 6 weeks: what a person plans with.
+# 2 hours 30 minutes, 22 hours, 5 days, 6 weeks: the units in which people plan.
 _AHEAD = SpanStyle(
     two_units_below=6 * HOUR,
     units=(("hour", HOUR, 2 * DAY), ("day", DAY, 28 * DAY), ("week", 7 * DAY, 120 * DAY), ("month", _MONTH, 730 * DAY)),
@@ -49,8 +49,8 @@ _AHEAD = SpanStyle(
 
 
 def span_in_words(span: timedelta, style: SpanStyle = ROUNDED, *, after: bool = False) -> str:
-    """A span of at least zero in words: 45 seconds, 1 hour 20 minutes, 22 hours. `after` is within a sentence, behind
-    in, for, since or ago."""
+    """A span of at least zero in words: 45 seconds, 1 hour 20 minutes, 22 hours. `after` words it for use within a
+    sentence, behind in, for, since or ago."""
     if style.seconds and span < MINUTE:
         return counted(round(span.total_seconds()), "second", after=after)
     minutes = round(span / MINUTE)
@@ -104,7 +104,7 @@ def full_date(day: date) -> str:
 
 
 def date_in_words(when: datetime, *, now: datetime, month_first: bool = False) -> str:
-    """Friday 6 March, or Friday, March 6; and the year when it is not this one."""
+    """Friday 6 March, or Friday, March 6; with the year if it is not this one."""
     year = "" if when.year == now.year else f" {when.year}"
     weekday, month = _(WEEKDAY_NAMES[when.weekday()]), _(MONTH_NAMES[when.month - 1])
     if month_first:
@@ -122,7 +122,7 @@ def time_in_words(when: datetime) -> str:
 
 
 def _clear_time(at: datetime, zone: str) -> str:
-    """01:30, and 01:30 UTC-05:00 where the clock of the zone shows it twice."""
+    """01:30, or 01:30 UTC-05:00 if the clock of the zone shows it twice."""
     changed = resolve_wall_time(at.replace(tzinfo=None), zone_of(zone))[1]
     return time_in_words(at) + (f" UTC{at.isoformat()[-6:]}" if "dst_overlap" in changed else "")
 
@@ -172,7 +172,7 @@ def explain_flag(
     recurrence: Recurrence | None = None,
     month_first: bool = False,
 ) -> str:
-    """What a flag means, as a sentence."""
+    """The meaning of a flag, as a sentence."""
     if flag == "ambiguous" and alternative:
         other = f"{date_in_words(alternative, now=now, month_first=month_first)}, {time_in_words(alternative)}"
         return _("It could also mean %(when)s.", when=other)
@@ -192,7 +192,7 @@ _FLAGS = {
 
 
 def describe_recurrence(recurrence: Recurrence, *, at: str | None = None) -> str:
-    """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026. `at` is the hour in other words."""
+    """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026. `at` words the hour differently."""
     unit, number = recurrence.unit, recurrence.interval
     parts = [
         {

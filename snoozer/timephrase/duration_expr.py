@@ -17,7 +17,7 @@ from snoozer.translations import gettext
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 _DAYS = {"day": 1, "week": 7, "fortnight": 14}
 _MONTHS = {"month": 1, "year": 12}
-# A little more than ten years: what lies beyond would only make the arithmetic overflow.
+# A little more than ten years: longer durations would only make the arithmetic overflow.
 _MAX_MONTHS, _MAX_DAYS = 121, 3700
 _HALF = Decimal("0.5")
 

@@ -1,4 +1,4 @@
-"""What a whole phrase may be. Every token must find its place, or the phrase is none of these."""
+"""The grammar of whole phrases. A phrase that leaves a token over does not match."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ Interpretation = SingleTime | RecurrenceExpr | Rejected | UntilReply
 
 
 def interpretations(tokens: Tokens) -> Iterator[Interpretation]:
-    """Every interpretation of the whole row, the most likely first. Leading prepositions carry no meaning."""
+    """Every interpretation of the whole row, the most likely first. Leading prepositions are ignored."""
     for start in _starts(tokens):
         for when, end in _times(tokens, start):
             if end == len(tokens):
@@ -52,7 +52,7 @@ def interpretations(tokens: Tokens) -> Iterator[Interpretation]:
 
 
 def is_blank(tokens: Tokens) -> bool:
-    """Whether there are no tokens but prepositions."""
+    """Whether there are no tokens except prepositions."""
     return len(tokens) in _starts(tokens)
 
 

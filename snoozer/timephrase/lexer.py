@@ -1,7 +1,7 @@
-"""From what was typed to a row of tokens: words, numbers, dates and clock times, each a maximal run.
+"""From typed text to a row of tokens: words, numbers, dates and clock times, each a maximal run.
 
-Spaces are not needed between letters and digits, nor between words of the list (`tomorrow8am`, `nextmonday`), so
-an address reads like a phrase. What is none of these, including digits of other scripts, makes the row None.
+Spaces are not needed between letters and digits, nor between words of the list (`tomorrow8am`, `nextmonday`), so that a
+phrase can be written in an email address. Any other character, including digits of other scripts, makes the row None.
 """
 
 import re
@@ -48,7 +48,7 @@ class Tokens:
         return at + 1 < len(self.row) and self.row[at].end == self.row[at + 1].start
 
     def match(self, at: int, role: str) -> Iterator[tuple[str, int]]:
-        """Every word or phrase of that role that starts here, the longest first: its value and where it ends."""
+        """Every word or phrase of that role that starts here, the longest first: its value and its end."""
         if self.shape(at) != "word":
             return
         for words, value in self.language.roles.get(role, {}).get(self.row[at].text, ()):
@@ -57,7 +57,8 @@ class Tokens:
                 yield value, end
 
     def optional(self, at: int, *roles: str) -> Iterator[int]:
-        """The positions after an optional word or phrase of these roles: after each one that stands here, and here."""
+        """The positions after each optional word or phrase of these roles that starts here, and the present
+        position."""
         for role in roles:
             for _, end in self.match(at, role):
                 yield end
@@ -71,7 +72,7 @@ class Tokens:
 def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
     decimal = "[.,]" if decimal_comma else "[.]"
     ordinal = "[0-9]{1,2}" + (r"\.(?![0-9])" if ordinal_dot else "(?:st|nd|rd|th)")
-    # After a year, or after the two digits of a day, a clock time needs no space in an address.
+    # After a year, or after a two-digit day, a clock time needs no space in an address.
     glued_clock = "[0-9]{1,2}(?:[ap]m|[ap](?![a-z])|:[0-9]{2})"
     return re.compile(
         rf"""(?P<space>[ ,_]+)
@@ -96,7 +97,7 @@ def _pattern(*, ordinal_dot: bool, decimal_comma: bool) -> re.Pattern[str]:
     )
 
 
-# Compiled at import, so that the first phrase is as quick as the others.
+# Compile at import, so that the first phrase is as quick as later ones.
 _PATTERNS = {
     name: _pattern(ordinal_dot=language.data.ordinal_dot, decimal_comma=language.data.decimal_comma)
     for name, language in LANGUAGES.items()
@@ -144,7 +145,7 @@ def _between_letters(text: str, at: int) -> bool:
 
 
 def _is_range(row: list[Token], at: int, language: Language) -> bool:
-    """Whether a hyphen between words joins two weekdays; any other joins the words of one expression."""
+    """Whether a hyphen between words joins two weekdays; any other hyphen joins the words of one expression."""
     around = [token.text for token in (row[at - 1], *row[at + 1 : at + 2])]
     roles = (language.roles[role] for role in ("weekday", "each_weekday"))
     return len(around) == 2 and any(all(word in names for word in around) for names in roles)
@@ -168,7 +169,7 @@ def _words(text: str, at: int, *, shape: str, after_digit: bool, language: Langu
 
 
 def _zone(text: str, at: int, *, after_digit: bool, language: Language) -> list[Token] | None:
-    """A zone's name, also glued to the word before it (`9ameurope/london`)."""
+    """A zone's name, even glued to the word before it (`9ameurope/london`)."""
     for cut in range(max(text.find("/"), 1)):
         if named_in_a_phrase(text[cut:]):
             zone = Token("zone", text[cut:], at + cut, at + len(text))
@@ -183,8 +184,8 @@ def _known(word: str, language: Language) -> bool:
 
 
 def _pieces(text: str, *, after_digit: bool, language: Language) -> tuple[str, ...]:
-    """The fewest listed words that make up a run of letters, or nothing. A single letter counts only where it
-    cannot be chance: a unit right after a digit, or "a" in front of another word."""
+    """The fewest listed words that make up a run of letters, or no words. A single letter counts only if it cannot be
+    chance: a unit right after a digit, or "a" in front of another word."""
     if len(text) > MAX_GLUED_WORD_LENGTH:
         return ()
     best: list[tuple[str, ...] | None] = [None] * len(text) + [()]

@@ -21,7 +21,7 @@ _LOCALE = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{2}))?(?:[-_.@].*)?", re.ASCII |
 
 
 def normalize(text: str) -> str:
-    """The text as words are compared: lower case, single spaces, umlauts spelt out, no invisible characters. Digits of
+    """The text as it is compared: lower case, single spaces, umlauts spelt out, no invisible characters. Digits of
     other scripts stay."""
     visible = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
     return " ".join(unicodedata.normalize("NFC", visible).lower().translate(_SPELLINGS).split())
@@ -56,7 +56,8 @@ class WordList:
 
     @classmethod
     def load(cls, path: Path) -> "WordList":
-        """The word list in a JSON file. KeyError or TypeError when a table is missing, unknown or of another shape."""
+        """The word list in a JSON file. Raises KeyError or TypeError if a table is missing, unknown or of another
+        shape."""
         plain: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
         regions = {country: Region(**customs) for country, customs in plain.pop("regions").items()}
         words = {role: _tuples(values) for role, values in plain.pop("words").items()}
@@ -73,8 +74,8 @@ def _tuples(table: Mapping[str, list[str]]) -> dict[str, tuple[str, ...]]:
 class Language:
     """A word list, indexed for the parser.
 
-    `roles`: role in the grammar → first word → its entries, the longest phrase first. `words`: every single word
-    that occurs, alone or in a phrase. `spellings`: a normalized word → as the list spells it, where they differ.
+    `roles`: role in the grammar → first word → its entries, the longest phrase first. `words`: every single word that
+    occurs, alone or in a phrase. `spellings`: a normalized word → its spelling in the list, if they differ.
     """
 
     data: WordList
@@ -106,7 +107,7 @@ _ENGLISH = LANGUAGES["en"]
 
 @dataclass(frozen=True)
 class Locale:
-    """What a person writes: the language first, then English, which everybody may use."""
+    """A person's language, tried first, then English, which everybody may use; and the region."""
 
     language: Language
     region: Region
@@ -117,8 +118,8 @@ class Locale:
 
     @classmethod
     def named(cls, name: str) -> "Locale":
-        """The locale of that name. An unknown region takes its language's usual one; a language without a word
-        list is read as English with the day before the month and a 24-hour clock, as most of the world writes."""
+        """The locale of that name. An unknown region becomes its language's usual one; a language without a word list
+        is read as English with the day before the month and a 24-hour clock, as most of the world writes."""
         match = _LOCALE.fullmatch(name)
         language = LANGUAGES.get(match[1].lower()) if match else None
         if match is None:
@@ -131,7 +132,7 @@ class Locale:
 
 _NAME = re.compile(r"([a-z]{2,3})(?:[-_]([a-z]{2}))?(?:[-_.@][\w.@-]*)?", re.ASCII | re.IGNORECASE)
 
-# ISO 639-1. Languages of three letters are taken as they come.
+# ISO 639-1. Three-letter languages are accepted unchecked.
 _LANGUAGES = """
 aa ab ae af ak am an ar as av ay az ba be bg bh bi bm bn bo br bs ca ce ch co cr cs cu cv cy da de dv dz ee el
 en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy hz ia id ie ig ii ik io is it iu
@@ -139,7 +140,7 @@ ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg li ln lo lt lu lv mg
 nb nd ne ng nl nn no nr nv ny oc oj om or os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so
 sq sr ss st su sv sw ta te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu
 """
-# ISO 3166-1.
+# Country codes of ISO 3166-1.
 _COUNTRIES = """
 ad ae af ag ai al am ao aq ar as at au aw ax az ba bb bd be bf bg bh bi bj bl bm bn bo bq br bs bt bv bw by bz
 ca cc cd cf cg ch ci ck cl cm cn co cr cu cv cw cx cy cz de dj dk dm do dz ec ee eg eh er es et fi fj fk fm fo
@@ -152,7 +153,7 @@ tn to tr tt tv tw tz ua ug um us uy uz va vc ve vg vi vn vu wf ws ye yt za zm zw
 
 
 def canonical(name: str) -> str | None:
-    """The locale of that name as `en` or `en_GB`, without an encoding; None where language or country is unknown."""
+    """The locale of that name as `en` or `en_GB`, without an encoding; None if language or country is unknown."""
     if name.lower().partition(".")[0] in ("c", "posix"):  # a machine without a locale
         return "en_US"
     match = _NAME.fullmatch(name)

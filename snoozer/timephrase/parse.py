@@ -39,9 +39,9 @@ _REJECTIONS = {
 def parse(
     phrase: str, *, now: datetime, zone: str, locale: str = "en_US", hours: WorkingHours = _DEFAULT_HOURS
 ) -> ParsedTime:
-    """What the whole phrase means for a person in that zone, in the language of the locale.
+    """The meaning of the whole phrase for a person in that zone, in the language of the locale.
 
-    `now` is aware and may come in any zone. Raises ParseError, and nothing else, for every other text.
+    `now` is aware and may be in any zone. Raises ParseError, and no other error, for every other text.
     """
     customs = Locale.named(locale)
     with speaking(customs.language.data.name):
@@ -122,8 +122,8 @@ def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
 
 
 def _interpret(phrase: str, locale: Locale) -> Interpretation:
-    """The most likely interpretation of the whole phrase, in the person's language or else in English; the two are not
-    mixed."""
+    """The most likely interpretation of the whole phrase, in the person's language or else in English; a phrase that
+    mixes both does not match."""
     if len(phrase) > MAX_PHRASE_LENGTH:
         raise ParseError(
             "unrecognised",

@@ -1,4 +1,4 @@
-"""The buttons: phrases of the grammar, with what they mean at this moment."""
+"""The preset buttons: phrases of the grammar, with their present meaning."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,8 +14,8 @@ _DEFAULT_HOURS = WorkingHours()
 
 @dataclass(frozen=True, kw_only=True)
 class Preset:
-    """One button: its label, the phrase it sends, and what that means now. `reading` is None while it is not offered.
-    `key` is the digit that chooses it, None after the ninth; it is the same whatever else is offered."""
+    """One button: its label, the phrase it sends, and its present meaning. `reading` is None while it is not offered.
+    `key` is the digit that chooses it, None after the ninth; it does not depend on which others are offered."""
 
     label: str
     phrase: str
@@ -33,8 +33,8 @@ def presets(
 ) -> tuple[Preset, ...]:
     """Returns all of `choices` (label, phrase), or of the language's own, in their order.
 
-    Not offered are phrases that do not parse now (past, too soon), those without a time, those that fall on the instant
-    of an earlier one, and those that a clock change would move off their hour.
+    Phrases are not offered if they do not parse now (past, too soon), have no time, fall on the instant of an earlier
+    preset, or would be moved off their hour by a clock change.
     """
     if choices is None:
         choices = Locale.named(locale).language.data.presets

@@ -1,7 +1,7 @@
-"""A repetition as a value, its dates, and where one of them falls when its zone changes.
+"""A recurrence as a value, its dates, and the new instant of an occurrence whose zone changes.
 
-Every occurrence is counted from the start, never from the last one, so nothing drifts: not over a clamped month, not
-over a clock change, not over ten years.
+Every occurrence is counted from the start, never from the last one, so errors do not add up over clamped months, clock
+changes or years.
 """
 
 from calendar import monthrange
@@ -18,7 +18,7 @@ WeekendRule = Literal["none", "before", "after"]
 _DAY = timedelta(days=1)
 _LAST_YEAR = 9998
 _MAX_COUNT = date.max.toordinal()
-# Newer rules of a zone move a time by an hour at most; between two zones there are 26.
+# New rules of a zone move a time by at most an hour; a change between two zones by up to 26.
 _MAX_RULE_CHANGE = timedelta(hours=1)
 _MAX_ZONE_DISTANCE = timedelta(hours=26)
 _LOOK_BACK = timedelta(days=10)
@@ -29,7 +29,7 @@ class Recurrence:
     """Every `interval` units from `start` (the first date) on, at the wall time `at`.
 
     Weeks repeat on `weekdays` (Monday = 0). Months and years repeat on `day` (clamped to the month's end; -1 is the
-    last day) or on the `nth` of `weekdays[0]` (-1 is the last; a month without a fifth has none); years in `month`.
+    last day) or on the `nth` of `weekdays[0]` (-1 is the last; a month without a fifth is skipped); years in `month`.
     `until` is the last possible date, `times` the number of occurrences. An occurrence on a day of `rest` moves by
     `weekend_rule`.
     """
@@ -56,7 +56,7 @@ class Recurrence:
 
     @classmethod
     def from_json(cls, plain: Any) -> "Recurrence":
-        """What `as_json` wrote. Raises ValueError for anything else: rows may come from any program."""
+        """The inverse of `as_json`. Raises ValueError for anything else: rows may come from any program."""
         try:
             start, at = date.fromisoformat(plain["start"]), time.fromisoformat(plain["at"])
             until = date.fromisoformat(plain["until"]) if plain["until"] else None
@@ -78,8 +78,8 @@ class Recurrence:
         yield from islice(self._kept(unmoved), self.times)
 
     def after(self, day: date) -> "Recurrence | None":
-        """The same repetition without the occurrences up to `day`, or None when none is left. What is counted from the
-        start goes on from a date that has the same place in it."""
+        """The same recurrence without the occurrences up to `day`, or None if none is left. A recurrence that counts
+        from its start continues from a date with the same place in the count."""
         passed, last = 0, None
         near = self.start if self.times is not None else max(self.start, day - _LOOK_BACK)
         for unmoved in (step for step in self._steps(near) if step >= self.start):
@@ -94,7 +94,7 @@ class Recurrence:
         return None
 
     def _kept(self, unmoved: Iterator[date]) -> Iterator[date]:
-        """Each where its weekend rule puts it, up to the end; days that are moved to the same one count once."""
+        """Each date where the weekend rule puts it, up to the end; dates moved to the same day count once."""
         last = None
         for day in unmoved:
             moved = self._moved(day)
@@ -105,7 +105,7 @@ class Recurrence:
             last = moved
 
     def _is_well_formed(self) -> bool:
-        """Whether the dates can be computed from each value; JSON holds anything."""
+        """Whether dates can be computed from the values; JSON may hold anything."""
         return (
             self.unit in get_args(Unit)
             and self.weekend_rule in get_args(WeekendRule)
@@ -119,7 +119,7 @@ class Recurrence:
         )
 
     def _has_occurrences(self) -> bool:
-        """Whether there is a day for it to fall on."""
+        """Whether there is a day on which it falls."""
         if not self.weekdays and (self.unit == "week" or self.nth is not None):
             return False
         if self.day is None and self.nth is None and self.unit in ("month", "year"):
@@ -163,8 +163,8 @@ class Recurrence:
 
 
 def nth_weekday(year: int, month: int, *, nth: int, weekday: int) -> date | None:
-    """The nth such weekday of a month (-1 is the last), or None when the month has no fifth. Raises
-    OverflowError after the end of the calendar."""
+    """The nth such weekday of a month (-1 is the last), or None if the month has no fifth. Raises OverflowError after
+    the end of the calendar."""
     if year > MAXYEAR:
         raise OverflowError(year)
     first, length = date(year, month, 1), monthrange(year, month)[1]
@@ -177,15 +177,14 @@ def nth_weekday(year: int, month: int, *, nth: int, weekday: int) -> date | None
 def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> datetime | None:
     """The first occurrence later than `after` (aware), with the zone's offset, or None when none is left.
 
-    A day whose clock time falls in a gap fires once, moved forward; one whose clock time comes twice fires once,
-    at the first.
+    A clock time in a gap fires once, moved forward; a clock time that comes twice that day fires once, at the first.
     """
     place = zone_of(zone)
     near = max(after.astimezone(place).date(), date(1, 2, 1)) - 9 * _DAY
     try:
         for day in recurrence.dates(near=near):
             if day < near:
-                # With a number of times they are counted from the first one.
+                # With a number of times, occurrences are counted from the first one.
                 continue
             instant, _ = resolve_wall_time(datetime.combine(day, recurrence.at), place)
             if instant > after.astimezone(UTC):
@@ -196,9 +195,10 @@ def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> da
 
 
 def next_reminder_after(plain: Any, *, promised: datetime, now: datetime, zone: str | None) -> datetime | None:
-    """The occurrence after the one that was `promised`, or None when none is left; `plain` is the recurrence of a row.
+    """The occurrence after the `promised` one, or None if none is left; `plain` is the recurrence of a row.
 
-    Occurrences missed until `now` are skipped. KeyError or ValueError for a malformed recurrence or an unknown zone.
+    Occurrences missed until `now` are skipped. Raises KeyError or ValueError for a malformed recurrence or unknown
+    zone.
     """
     return next_occurrence(Recurrence.from_json(plain), after=max(promised, now), zone=zone or "UTC")
 
@@ -214,12 +214,12 @@ def _month_index(day: date) -> int:
 def shift_zone(
     promise: datetime, *, wall: datetime | None, zone: str, to: str, recurrence: Recurrence | None = None
 ) -> datetime | None:
-    """The instant at which the promised wall time of `zone` falls in `to`, by the grammar's own rules: out of a gap it
-    moves forward, in an overlap the first counts.
+    """The instant at which the promised wall time of `zone` falls in `to`, by the grammar's own rules: a time in a gap
+    moves forward, and in an overlap the first counts.
 
-    With `to` equal to `zone` only newer rules of that zone can move it. For a repetition it is the promised
-    occurrence that moves; `wall` is ignored then. Returns None for a zone that this machine does not
-    know, or a promise that is no occurrence. An occurrence that was moved by itself has its own `wall`.
+    If `to` equals `zone`, only newer rules of that zone can move it. Of a recurrence the promised occurrence moves, and
+    `wall` is ignored. Returns None for a zone that this machine does not know, or a promise that is not an occurrence.
+    An occurrence that was moved by itself has its own `wall`.
     """
     if canonical(zone) != zone or canonical(to) != to:
         return None
@@ -234,7 +234,7 @@ def shift_zone(
 
 
 def _was_moved(recurrence: Recurrence, promise: datetime, wall: datetime | None, zone: str) -> bool:
-    """Whether `wall` is what is promised, and no occurrence. Of others it is that of the first one, long past."""
+    """Whether `wall` is the promised time, moved off its occurrence. Otherwise it is that of the first occurrence."""
     if wall is None or abs(resolve_wall_time(wall, zone_of(zone))[0] - promise.astimezone(UTC)) > _MAX_RULE_CHANGE:
         return False
     if wall.time() != recurrence.at:
@@ -244,8 +244,9 @@ def _was_moved(recurrence: Recurrence, promise: datetime, wall: datetime | None,
 
 
 def _occurrence(recurrence: Recurrence, promise: datetime, zone: str) -> datetime | None:
-    """The wall time of the occurrence that the promise stands for: the one that newer rules put within an hour, else
-    the last before it, whose hour had passed in this zone when the person moved, so that the instant was kept."""
+    """The wall time of the occurrence that the promise stands for: the occurrence that newer rules put within an hour,
+    or else the last before it, whose hour had passed in this zone when the person moved, so that the instant was
+    kept."""
     place, sought = zone_of(zone), promise.astimezone(UTC)
     last: tuple[timedelta, datetime] | None = None
     for day in recurrence.dates(near=sought.date() - _LOOK_BACK):

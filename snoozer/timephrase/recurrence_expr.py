@@ -27,8 +27,9 @@ _UNITS: dict[str, tuple[Unit, int]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class RecurrenceExpr:
-    """A repetition as it was written; None or empty is what the phrase leaves open. `workdays` stands for the person's
-    own, `weekend` for the first day of their weekend; `unclear` is an ordinal that could mean two frequencies."""
+    """A recurrence as it was written; None or empty means that the phrase leaves it open. `workdays` stands for the
+    person's own, `weekend` for the first day of their weekend; `unclear` is an ordinal that could mean two
+    frequencies."""
 
     unit: Unit
     interval: int = 1
@@ -48,8 +49,8 @@ class RecurrenceExpr:
     weekend_rule: WeekendRule = "none"
 
     def at(self, clock: ClockTime) -> "RecurrenceExpr":
-        """The same at that time, which is no date here, in the part of the day that the frequency names ("every evening
-        at 7")."""
+        """The same at that time, which is not a date here, in the part of the day that the frequency names ("every
+        evening at 7")."""
         clock = replace(clock, could_be=())
         part = self.clock.named_hour if self.clock else None
         if part and not clock.midnight and not clock.named_hour:
@@ -58,7 +59,7 @@ class RecurrenceExpr:
 
 
 def recurrences(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
-    """Every repetition that starts here: a frequency, a time of day on either side, and limits."""
+    """Every recurrence that starts here: a frequency, a time of day on either side, and limits."""
     for frequency, end in _frequencies(tokens, at):
         yield from _limited(tokens, frequency, end)
         for prep in tokens.optional(end, "prep"):
@@ -73,7 +74,7 @@ def recurrences(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]
 
 
 def _can_be_counted(tokens: Tokens, at: int) -> bool:
-    """Whether a bare number in front would count these: 9 fridays, but not 9 every friday or 9 on fridays."""
+    """Whether a bare number in front would count the weekdays: 9 fridays, but not 9 every friday or 9 on fridays."""
     read = {role for role in ("each_weekday", "workdays", "every", "prep") for _ in tokens.match(at, role)}
     return bool(read) and not read & {"every", "prep"}
 
@@ -111,7 +112,7 @@ def _limits(tokens: Tokens, expr: RecurrenceExpr, end: int) -> Iterator[tuple[Re
 
 
 def ends(tokens: Tokens) -> Iterator[RecurrenceExpr]:
-    """What the whole phrase says of an end: until 24 december, ends after 10 times, for 3 weeks; also the bare date."""
+    """The end that the whole phrase names: until 24 december, ends after 10 times, for 3 weeks; or the bare date."""
     any_series = RecurrenceExpr(unit="day")
     for start in {*tokens.optional(0, "ends")}:
         for middle in {*tokens.optional(start, "within", "prep")}:
@@ -124,8 +125,8 @@ def ends(tokens: Tokens) -> Iterator[RecurrenceExpr]:
 
 
 def end_of(expr: RecurrenceExpr, context: ParseContext, *, first: date) -> tuple[date | None, int | None]:
-    """The last day or the number of times that one of `ends` names, for a series whose next date is `first`. Raises
-    ParseError."""
+    """The last day or the number of times that an expression from `ends` names, for a series whose next date is
+    `first`. Raises ParseError."""
     _check(expr)
     if expr.starting is not None or expr.weekend_rule != "none":
         raise ParseError("unrecognised", "Only an end can be given here, such as until 24 December, or 10 times.")
@@ -168,7 +169,7 @@ def _every(tokens: Tokens, at: int) -> Iterator[tuple[RecurrenceExpr, int]]:
 
 
 def _intervals(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
-    """How many units: 3, two, other, second; nothing is one."""
+    """How many units: 3, two, other, second; one if no number is given."""
     yield from _integers(tokens, at)
     for role in ("other", "ordinal"):
         for number, end in tokens.numbers(at, role):
@@ -209,7 +210,7 @@ def _placed(tokens: Tokens, unit: Unit, size: int, end: int, *, factor: int) -> 
 
 
 def _in_each_month(tokens: Tokens, at: int, *, every: bool) -> Iterator[tuple[RecurrenceExpr, int]]:
-    """The 15th of every month, the last friday of each month; after "every" also of the month, or just the 15th."""
+    """The 15th of every month, the last friday of each month; after "every" also "of the month", or only the 15th."""
     roles = ("each_month", "the_month") if every else ("each_month",)
     for day, end in _month_days(tokens, at):
         for role in roles:
@@ -261,8 +262,8 @@ _LEAP_YEAR = 2000
 
 
 def build_recurrence(expr: RecurrenceExpr, context: ParseContext, at: time) -> tuple[Recurrence, frozenset[str]]:
-    """The recurrence, beginning with the first occurrence that is at least a minute ahead, and the flags of the day
-    it starts on. Raises ParseError when there is none, or when the repetition has no such day."""
+    """The recurrence, beginning with the first occurrence that is at least a minute ahead, and the flags of its start
+    day. Raises ParseError if there is none, or if the recurrence has no such day."""
     _check(expr)
     earliest, flags = _start_date(expr.starting, context, at) if expr.starting else (context.today, frozenset())
     weekdays = (context.hours.weekend,) if expr.weekend else expr.weekdays
@@ -317,7 +318,8 @@ def _check(expr: RecurrenceExpr) -> None:
 
 
 def _place_weekdays(base: Recurrence, expr: RecurrenceExpr) -> Recurrence:
-    """With a day to fall on. "every 2 weeks" and the like begin one whole step from today, or on the day they start."""
+    """Set the day on which it falls. "every 2 weeks" and the like begin one whole step from today, or on the start
+    day."""
     if (expr.unit == "day" and expr.interval == 1) or base.weekdays or base.day is not None:
         return base
     start = base.start
@@ -332,8 +334,8 @@ def _place_weekdays(base: Recurrence, expr: RecurrenceExpr) -> Recurrence:
 
 
 def _first(base: Recurrence, context: ParseContext, *, in_step: bool) -> Recurrence:
-    """The same with its start on the first date that is ahead. While looking for it every day, week or month
-    counts; from there on, or with `in_step` from the first date on, only every nth."""
+    """The same with its start on the first date that is ahead. In the search for it every day, week or month counts;
+    from there on, or with `in_step` from the first date on, only every nth."""
     dates = replace(base, interval=1, times=None, weekend_rule="none")
     if in_step:
         dates = replace(dates, start=next(dates.dates(), base.start), interval=base.interval)
@@ -346,7 +348,7 @@ def _first(base: Recurrence, context: ParseContext, *, in_step: bool) -> Recurre
 
 
 def _start_date(day: DayExpr, context: ParseContext, at: time) -> tuple[date, frozenset[str]]:
-    """The date, and the flag when it is one of the next year. A date of today need not have its time ahead."""
+    """The date, and the flag if it is in the next year. A start date of today need not have its time ahead."""
     chosen = day.resolve(context, at if day.cycle == "never" else time.max, True)
     if chosen.day < context.today:
         raise ParseError("past", gettext("The day it starts on has passed; choose one that is still to come."))
@@ -363,7 +365,7 @@ def _until(expr: RecurrenceExpr, context: ParseContext, first: date) -> date | N
 
 
 def _clear(day: DayExpr, chosen: date, other: date | None) -> date:
-    """The date. Raises ParseError when a numeric one could be another: a limit has no alternative to offer."""
+    """The date. Raises ParseError if a numeric date is ambiguous: a limit has no alternative to offer."""
     if other is not None and not day.relative:
         raise ParseError(
             "unrecognised",

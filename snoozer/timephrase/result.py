@@ -12,12 +12,12 @@ TimeKind = Literal["elapsed", "wall"]
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedTime:
-    """What one phrase means.
+    """The meaning of one phrase.
 
-    `at` is aware, with the offset that the person's zone has then; it is None only for a condition without a due
-    time. `wall` is the naive time on the clock in `zone` (the person's, or the one the phrase names), as the
-    phrase has it even where a clock change skips it. `time_kind` is which of the two holds when rules of a zone change:
-    `elapsed` keeps the instant, `wall` the clock.
+    `at` is aware, with the offset that the person's zone has then; it is None only for a condition without a due time.
+    `wall` is the naive time on the clock in `zone` (the person's, or the zone that the phrase names), as the phrase has
+    it even if a clock change skips it. `time_kind` tells which of the two is kept if rules of a zone change: `elapsed`
+    keeps the instant, `wall` the clock.
     `flags` are sorted; `alternative` is the other instant an `ambiguous` phrase could mean.
     """
 
@@ -47,7 +47,7 @@ class ParsedTime:
 
 
 class ParseError(ValueError):
-    """The phrase is no time that can be set. `message` is one sentence; each of at most three suggestions parses.
+    """The phrase is not a time that can be set. `message` is one sentence; each of at most three suggestions parses.
 
     Codes: empty, unrecognised, past, too_soon, too_far, negative, invalid_date, invalid_time, no_later_today,
     tz_abbreviation, unknown_zone; for a locale given by hand, unknown_locale.

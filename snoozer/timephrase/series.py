@@ -1,8 +1,8 @@
-"""What a person does to a series: takes one occurrence out, moves every one, gives it an end.
+"""Edits of a series: take one occurrence out, move every occurrence, give it an end.
 
-A promise is an occurrence of its series, or one that was moved by itself: then the series is the rest, without the
-occurrence that it stands for. Functions return None where no occurrence is left, and raise OverflowError at the end of
-the calendar.
+A promise is an occurrence of its series, or an occurrence that was moved by itself: then the series is the rest,
+without that occurrence. Functions return None if no occurrence is left, and raise OverflowError at the end of the
+calendar.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ _INSTANT = timedelta(microseconds=1)
 
 
 class SeriesError(ValueError):
-    """That cannot be done to this series; the text says why, to people."""
+    """The series cannot be edited like that; the text says why, for people."""
 
 
 def is_occurrence(series: Recurrence, promise: datetime, zone: str) -> bool:
@@ -43,8 +43,8 @@ def present(series: Recurrence, promise: datetime, zone: str) -> Recurrence | No
 
 
 def moved(series: Recurrence, promise: datetime, zone: str, *, wall: datetime) -> Recurrence:
-    """The series from the promised occurrence on, with every one of them where this one goes: at the hour of `wall`
-    and, where it falls on a day of the week, month or year, on that day. Raises SeriesError when it ends before."""
+    """The series from the promised occurrence on, with every occurrence moved like this one: to the hour of `wall` and,
+    if it falls on a day of the week, month or year, to that day. Raises SeriesError if the series ends before."""
     if series.until is not None and wall.date() > series.until:
         raise SeriesError(
             _("The repetition ends on %(date)s, before that. Change its end first.", date=full_date(series.until))
@@ -57,15 +57,15 @@ def moved(series: Recurrence, promise: datetime, zone: str, *, wall: datetime) -
     day = wall.date()
     at_hour = replace(series, start=day, at=wall.time(), times=times)
     placed = _on_day(at_hour, day, old=wall_time(promise, zone).date())
-    # What was asked for holds, also on a day from which the rule would move it.
+    # The requested day holds, even if the weekend rule would move it.
     return replace(placed, weekend_rule="none") if day.weekday() in placed.rest else placed
 
 
 def ending(
     series: Recurrence, promise: datetime, zone: str, *, until: date | None = None, times: int | None = None
 ) -> Recurrence | None:
-    """The series with its last day, or the number of occurrences with the promised one; with neither it has no end.
-    None where the promised one is the last. Raises SeriesError for an end before it."""
+    """The series with its last day, or the number of occurrences including the promised one; with neither it has no
+    end. None if the promised one is the last. Raises SeriesError for an end before it."""
     if until is not None and wall_time(promise, zone).date() > until:
         raise SeriesError(_("The next time is later than that. To end it now, cancel it."))
     is_moved = not is_occurrence(series, promise, zone)

@@ -1,6 +1,6 @@
-"""Candidates for the suggestions of a ParseError: what the phrase may have meant, then the language's defaults.
+"""Candidates for the suggestions of a ParseError: repairs of the phrase, then the language's defaults.
 
-`parse` offers only those that parse.
+`parse` offers only candidates that parse.
 """
 
 import re
@@ -26,7 +26,7 @@ _MEASURES = frozenset(
 
 
 def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
-    """Phrases to offer for an error with that code, the closest to what was typed first."""
+    """Phrases to offer for an error with that code, the closest to the typed phrase first."""
     hints = language.data.hints
     if len(phrase) <= _MAX_LENGTH:
         normalized = normalize(phrase)
@@ -91,7 +91,7 @@ def _sides(normalized: str, language: Language) -> Iterator[str]:
 
 
 def _parts(normalized: str) -> Iterator[str]:
-    """What is left without the first or the last words; a unit stays with its number."""
+    """The phrase without its first or last words; a unit stays with its number."""
     words = normalized.rstrip("!?. ").split()
     if len(words) <= _MAX_WORDS:
         for cut in range(1, len(words)):
@@ -105,7 +105,7 @@ def _parts(normalized: str) -> Iterator[str]:
 
 
 def _completed(tokens: Tokens, language: Language) -> Iterator[str]:
-    """What was begun, finished in the usual ways."""
+    """The beginning of a phrase, completed in the usual ways."""
     hints = language.data.hints
     weekdays = _words_of(tokens, "weekday")
     numbers = [int(tokens.text(at)) for at in range(len(tokens)) if tokens.shape(at) == "integer"]
@@ -139,7 +139,7 @@ def _with_a_clear_zone(normalized: str, tokens: Tokens) -> Iterator[str]:
 
 
 def _tomorrow(normalized: str, tokens: Tokens, language: Language) -> Iterator[str]:
-    """The same part of the next day, the same time tomorrow."""
+    """The same part of the next day, or the same time tomorrow."""
     hints = language.data.hints
     for at in range(len(tokens)):
         for part, _ in (*tokens.match(at, "part"), *tokens.match(at, "part_of_day")):

@@ -10,7 +10,7 @@ from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
 from snoozer.translations import N_, gettext
 
-# From when to when a bare hour can belong to a part of the day, in hours.
+# The hours between which a bare hour can belong to a part of the day.
 _PART_HOURS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (16, 24), "night": (18, 24)}
 _PART_NAMES = {
     "morning": N_("morning"),
@@ -24,11 +24,11 @@ _COLON = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?", re.ASCII)
 
 @dataclass(frozen=True, kw_only=True)
 class ClockTime:
-    """A time of the day as it is written, before it is resolved.
+    """A time of the day as written, before it is resolved.
 
-    `am_or_pm`: it may be in the morning or in the afternoon (3, 3:30). `named_hour` is one of the person's hours: it is
-    the time itself, or the part of the day that it lies in. A `bare` number is nothing but digits or a number word.
-    `shift` is added in minutes. `could_be` are clearer ways to write what is a time or a date.
+    `am_or_pm`: it may be in the morning or in the afternoon (3, 3:30). `named_hour` is one of the person's hours:
+    either the time itself, or the part of the day that contains it. A `bare` number is only digits or a number word.
+    `shift` is added in minutes. `could_be` are clearer spellings of text that may be a time or a date.
     """
 
     hour: int = 0
@@ -44,7 +44,7 @@ class ClockTime:
     could_be: tuple[str, ...] = ()
 
     def resolve(self, hours: WorkingHours, *, twelve_hour: bool) -> tuple[time, frozenset[str]]:
-        """The time meant, and the flag of an assumed half of the day. Raises ParseError when no clock shows it."""
+        """The time meant, and a flag if a half of the day was assumed. Raises ParseError if no clock shows it."""
         if self.could_be:
             raise ParseError(
                 "unrecognised",
@@ -73,18 +73,18 @@ class ClockTime:
 
     @property
     def other_half(self) -> "ClockTime | None":
-        """The same in the other half of the day. Only for a time counted from an hour, which is on a 12-hour clock in
-        every country, and only when it names no half."""
+        """The same in the other half of the day. Only for a time relative to an hour, which every country reads on a
+        12-hour clock, and only if it names no half."""
         unclear = self.shift and self.am_or_pm and not self.named_hour
         return replace(self, shift=self.shift + 12 * 60) if unclear else None
 
     @property
     def is_named(self) -> bool:
-        """Whether it is one of the person's hours itself, such as morning, and no time within it."""
+        """Whether it is one of the person's hours itself, such as morning, rather than a time within it."""
         return self.hour == _NO_HOUR
 
     def within(self, part: str) -> "ClockTime":
-        """The same time, which has to lie in that part of the day."""
+        """The same time, which must lie in that part of the day."""
         return replace(self, named_hour=part, bare=False)
 
     def _hour(self, *, twelve_hour: bool) -> tuple[int, frozenset[str]]:
@@ -117,7 +117,7 @@ class ClockTime:
 
 
 def named_time(name: str) -> ClockTime:
-    """One of the person's hours: morning, work_end."""
+    """A person's hour: morning, work_end."""
     return ClockTime(hour=_NO_HOUR, named_hour=name)
 
 
@@ -175,7 +175,7 @@ def _with_half_of_day(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tu
 
 
 def marked_hours(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
-    """18h, 9 h 30. Only after a day: alone it is a length of time."""
+    """18h, 9 h 30. Only after a day: alone it is a duration."""
     for clock, end in _figures(tokens, at) if tokens.shape(at) == "integer" else ():
         for _, after in tokens.match(end, "hour_mark") if clock.bare else ():
             marked = replace(clock, bare=False)
@@ -211,7 +211,7 @@ def _figures(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
 
 
 def _stands_for_an_hour(tokens: Tokens, at: int) -> bool:
-    """Two digits that stand where an hour would; alone they could be anything."""
+    """Two digits in the place of an hour; alone they could be anything."""
     return len(tokens.text(at)) == 2 and (at > 0 or any(True for _ in tokens.match(at + 1, "oclock")))
 
 
@@ -236,5 +236,5 @@ def _minutes_from_hour(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
 
 
 def _am_or_pm(hour: str) -> bool:
-    """A leading zero, a nought or more than twelve is the 24-hour clock."""
+    """Whether it may be am or pm; a leading zero, zero or more than twelve is on the 24-hour clock."""
     return not hour.startswith("0") and 1 <= int(hour) <= 12

@@ -1,6 +1,6 @@
 """Time zones by what a person types: a city, a country, an abbreviation such as IST, or the name of the zone.
 
-Cities and countries are those of `zone.tab` and `iso3166.tab` of the tz database.
+Cities and countries come from `zone.tab` and `iso3166.tab` of the tz database.
 """
 
 import unicodedata
@@ -19,7 +19,7 @@ _EXACT = 1
 
 @dataclass(frozen=True)
 class Place:
-    """A zone, with the city that it is named after, its countries, and what its time is abbreviated to."""
+    """A zone, with the city that it is named after, its countries, and the abbreviations of its time."""
 
     zone: str
     city: str
@@ -28,8 +28,8 @@ class Place:
 
 
 def resolve(typed: str, *, year: int) -> str | None:
-    """The zone that is meant without doubt: its name or its city, or the only zone of a country or an abbreviation.
-    EST and CET are names, too, but of zones that are seldom meant by them."""
+    """The only zone that can be meant: its name or its city, or the only zone of a country or an abbreviation. EST and
+    CET are names, too, but of zones that people seldom mean by them."""
     name = NAMES.get(typed.strip().replace(" ", "_").lower())
     if name is not None and "/" in name:
         return name
@@ -47,8 +47,8 @@ def search(typed: str, *, year: int) -> tuple[Place, ...]:
 
 @lru_cache(maxsize=2)
 def places(year: int) -> tuple[Place, ...]:
-    """One place for each zone that is in use; those of a country are side by side, its largest mostly first.
-    Abbreviations are those of that year."""
+    """One place for each zone in use; zones of a country are adjacent, its largest mostly first. Abbreviations are
+    those used in that year."""
     countries = _countries()
     also: dict[str, list[str]] = {}
     for short, (zone, _) in ABBREVIATIONS.items():
@@ -96,7 +96,7 @@ def _folded(text: str) -> str:
 
 
 def _abbreviations(zone: str, year: int) -> tuple[str, ...]:
-    """Those in winter and summer; a zone without one has a number such as +03."""
+    """The abbreviations in winter and summer; a zone without any has a number such as +03."""
     rules = ZoneInfo(zone)
     names = (rules.tzname(datetime(year, month, 1)) or "" for month in (1, 7))  # noqa: DTZ001 - a wall time of the zone
     return tuple(name for name in names if name.isalpha())

@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 _WORDS = Path(__file__).parent / "words"
 
-# Lower case → as the tz database spells it. "localtime" is whatever the machine is set to: the same phrase would
-# differ from server to server. "Factory" stands for a machine that was set to nothing.
+# Lower case → spelling in the tz database. "localtime" is the zone of the machine: the same phrase would differ from
+# server to server. "Factory" stands for a machine without a configured zone.
 NAMES = {name.lower(): name for name in available_timezones() - {"localtime", "Factory"}}
 
 # Abbreviation → the place and the offset to suggest instead.
@@ -54,8 +54,8 @@ def zone_of(name: str) -> tzinfo:
 
 @lru_cache(maxsize=700)
 def zone_or_utc(name: str | None) -> tzinfo:
-    """The rules of a named zone, and UTC where this machine knows none of that name: rows may come from anywhere, and
-    are shown and sent all the same."""
+    """The rules of a named zone, or UTC if this machine does not know the name: rows may come from anywhere, and are
+    shown and sent all the same."""
     try:
         return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError, OSError):
