@@ -1,7 +1,7 @@
 """Exponential backoff: how long to wait before the next try. Every loop that retries uses this module.
 
 Not tenacity, whose loop owns the call and the wait: here some wait for a stop event, some on an event loop, one only
-sets the time of a restart, and several start over after a healthy stretch. What they share is the arithmetic.
+computes the time of a restart, and several start over after a healthy stretch. They share only the arithmetic.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,8 @@ def exponential(failures: int, *, first: Wait, cap: Wait) -> Wait:
 
 
 def delay(attempts: int, *, first: timedelta, rng: Random) -> timedelta:
-    """When a row is tried again after `attempts` failures: half to all of the exponential wait, two hours at most.
+    """The wait before a row is tried again after `attempts` failures: half to all of the exponential wait, two hours at
+    most.
 
     The jitter keeps rows that failed together from coming back together.
     """
@@ -36,8 +37,8 @@ def delay(attempts: int, *, first: timedelta, rng: Random) -> timedelta:
 class Backoff:
     """The waits of one retry loop, in seconds.
 
-    With `rng`, each is scattered between half and one and a half times its length. What worked for longer than
-    `healthy_after` seconds before it failed starts over.
+    With `rng`, each wait is scattered between half and one and a half times its length. The waits start over if the
+    work succeeded for longer than `healthy_after` seconds before it failed.
     """
 
     first: float
@@ -47,7 +48,7 @@ class Backoff:
     failures: int = field(default=0, init=False)
 
     def next_wait(self, *, worked_for: float = 0.0) -> float:
-        """The wait after one more failure of something that worked for so many seconds."""
+        """The wait after one more failure of something that worked for `worked_for` seconds."""
         self.failures = 1 if worked_for > self.healthy_after else self.failures + 1
         wait = exponential(self.failures, first=self.first, cap=self.cap)
         return wait * (0.5 + self.rng.random()) if self.rng is not None else wait

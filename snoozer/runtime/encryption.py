@@ -25,16 +25,16 @@ def encrypt(ring: Sequence[str], text: str) -> bytes:
 
 
 def decrypt(ring: Sequence[str], token: bytes) -> str:
-    """The text that was encrypted with one of the keys. Raises Undecryptable."""
+    """The text, decrypted with one of the keys. Raises Undecryptable."""
     try:
         return _ciphers(ring).decrypt(token).decode("utf-8", "surrogatepass")
     except InvalidToken:
-        # Without its cause: that one's frames hold the keys.
+        # `from None`: the frames of the original error hold the keys.
         raise Undecryptable from None
 
 
 def is_current(ring: Sequence[str], token: bytes) -> bool:
-    """Whether the token was made with the newest key; one that was not is to be encrypted anew."""
+    """Whether the token was made with the newest key; if not, it must be encrypted again."""
     try:
         decrypt(ring[:1], token)
     except Undecryptable:

@@ -1,5 +1,5 @@
-"""Steps of a delivery, and of moves in a mailbox, at which tests make a process crash on purpose, to see what a crash
-there leaves behind."""
+"""Steps of a delivery, and of moves in a mailbox, at which tests crash a process on purpose, to examine the state that
+it leaves behind."""
 
 import os
 import re
@@ -9,16 +9,16 @@ from dataclasses import dataclass, field
 from threading import Lock, get_ident
 
 STEPS = ("claimed", "reserved", "body", "marked", "dot", "replied", "recorded", "finalized")
-# Of a move in a mailbox.
+# Steps of a move in a mailbox.
 MOVE_STEPS = ("noticed", "intended", "imap_copied", "imap_flagged", "imap_moved", "arrived")
 
-# Of a push to a device, which is named by its number.
+# Steps of a push to a device; its number takes the place of the Message-ID.
 PUSH_STEPS = ("push_claimed", "push_marked", "push_answered", "push_recorded")
 
-# Of a webhook, which is named by the number of its endpoint.
+# Steps of a webhook; the number of its endpoint takes the place of the Message-ID.
 WEBHOOK_STEPS = ("webhook_claimed", "webhook_connected", "webhook_answered", "webhook_recorded")
 
-# Of a chunk of an operation, which is named by its number.
+# Steps of a chunk of an operation; the operation's number takes the place of the Message-ID.
 OPERATION_STEPS = ("operation_changed", "operation_recorded", "operation_committed")
 
 ALL_STEPS = (*STEPS, *MOVE_STEPS, *PUSH_STEPS, *WEBHOOK_STEPS, *OPERATION_STEPS)
@@ -39,7 +39,7 @@ class InvalidFailpoint(ValueError):
 
 @dataclass
 class Failpoint:
-    """Fires once, at the N-th passage of `step` (of the named message only, where one is named)."""
+    """Fires once, at the N-th passage of `step`; if a message is named, only for that message."""
 
     step: str
     act: str
@@ -66,7 +66,7 @@ class Failpoint:
             raise FailpointReached(f"failpoint {self.step}")
         if self.act == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
-        # Sent to the process, a stop may be taken by another thread while this one runs past the step.
+        # A signal sent to the process could be taken by another thread while this one runs past the step.
         signal.pthread_kill(get_ident(), signal.SIGSTOP)
 
 

@@ -1,12 +1,12 @@
-"""Looks names up with an end: `getaddrinfo` has none of its own, and a name server that is silent holds its caller for
-as long as the machine's resolver likes, tens of seconds."""
+"""Looks up names with a timeout: `getaddrinfo` has none, and a silent name server blocks its caller for as long as the
+machine's resolver waits, tens of seconds."""
 
 import socket
 import threading
 from collections.abc import Sequence
 from typing import Any
 
-# Lookups that are not waited for any more go on in their threads; more than so many are not begun.
+# Lookups that timed out go on in their threads; no more lookups than this run at once.
 MAX_LOOKUPS = 64
 
 Found = Sequence[tuple[socket.AddressFamily, socket.SocketKind, int, str, tuple[Any, ...]]]
@@ -19,7 +19,7 @@ class LookupTimeout(OSError):
 
 
 def addresses(host: str, port: int, *, timeout: float) -> Found:
-    """What `socket.getaddrinfo` returns for TCP. Raises OSError or UnicodeError as it does, and LookupTimeout."""
+    """The result of `socket.getaddrinfo` for TCP. Raises OSError or UnicodeError as it does, and LookupTimeout."""
     if not _free.acquire(blocking=False):
         raise LookupTimeout
     answers: list[Found | OSError | UnicodeError] = []

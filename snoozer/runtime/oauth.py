@@ -1,7 +1,7 @@
 """Sign-in at a mail provider by OAuth 2.0: the authorization code with PKCE, and access tokens from a refresh token.
 
-The refresh token is stored as passwords are (snoozer.mailboxes.registry). An access token lives in the memory of one
-process, until shortly before it expires.
+The refresh token is stored like a password (snoozer.mailboxes.registry). An access token is kept in the memory of one
+process until shortly before it expires.
 """
 
 import json
@@ -20,16 +20,16 @@ from snoozer.runtime import outbound_http
 from snoozer.runtime.oauth_clients import Client, Name
 from snoozer.runtime.outbound_http import Answer, HttpError, Limits
 
-# Why there is no token: the person has to sign in again, the operator has to renew the registration, the provider is
-# away, or the sign-in gave no lasting access.
+# Why no token was obtained: the person has to sign in again, the operator has to renew the registration, the provider
+# is away, or the sign-in gave no lasting access.
 Code = Literal["sign_in", "client", "away", "no_refresh_token"]
 
 SECONDS = 15.0
 MAX_BYTES = 64 * 1024
-# A token is not used any more when it ends within this time, or within a quarter of its own.
+# A token is no longer used if it expires within this time, or within a quarter of its own lifetime.
 MARGIN_SECONDS = 300.0
 MARGIN_SHARE = 0.25
-# Of a token whose end is not named.
+# The lifetime assumed if the provider names none.
 USUAL_SECONDS = 600.0
 VERIFIER_LENGTH = 64
 
@@ -37,7 +37,7 @@ _SIGN_IN_AGAIN = frozenset({"invalid_grant", "interaction_required", "consent_re
 
 
 class OAuthError(Exception):
-    """There is no token. The text is a sentence for people, without anything of a request or an answer."""
+    """No token was obtained. The text is a sentence for people, without any part of a request or an answer."""
 
     def __init__(self, code: Code, sentence: str) -> None:
         super().__init__(sentence)
@@ -46,7 +46,7 @@ class OAuthError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What a provider gave: tokens, and for how many seconds the access token is to be used."""
+    """A provider's grant: tokens, and for how many seconds to use the access token."""
 
     access_token: str = field(repr=False)
     refresh_token: str = field(repr=False)
@@ -55,7 +55,7 @@ class Grant:
 
 @dataclass(frozen=True, kw_only=True)
 class SignIn:
-    """A sign-in that begins: where the browser goes, and what is kept until it is back."""
+    """A sign-in that begins: the URL to open in the browser, and the values to keep until it is back."""
 
     url: str = field(repr=False)
     state: str = field(repr=False)
@@ -63,7 +63,7 @@ class SignIn:
 
 
 class Providers:
-    """The providers that are configured, asked by https at addresses that were checked."""
+    """The configured providers, queried over https at checked addresses."""
 
     def __init__(self, clients: Iterable[Client], *, allow_private: bool, tls: ssl.SSLContext | None = None) -> None:
         self._clients = {client.name: client for client in clients}
@@ -71,11 +71,11 @@ class Providers:
         self._tls = tls
 
     def find(self, name: str | None) -> Client | None:
-        """The provider of this name, where it is configured."""
+        """The provider of this name, if it is configured."""
         return next((client for each, client in self._clients.items() if each == name), None)
 
     def begin(self, name: Name, *, redirect_uri: str, address: str) -> SignIn:
-        """A sign-in for an address, at a provider that is configured."""
+        """A sign-in for an address, at a configured provider."""
         client, verifier, state = self._clients[name], generate_token(VERIFIER_LENGTH), generate_token(43)
         url, _ = self._session(client, redirect_uri).create_authorization_url(
             client.authorize_url, state=state, code_verifier=verifier, login_hint=address, **dict(client.extra)
@@ -92,7 +92,7 @@ class Providers:
         return _grant(token, client, refresh_token="")
 
     def refresh(self, name: str, *, refresh_token: str) -> Grant:
-        """A new access token; the refresh token may be another one now. Raises OAuthError."""
+        """A new access token; the refresh token may have changed, too. Raises OAuthError."""
         client = self._configured(name)
         session = self._session(client, None)
         token = _asked(lambda: session.refresh_token(client.token_url, refresh_token=refresh_token), client)
@@ -117,7 +117,8 @@ class Providers:
 
 
 class AccessTokens:
-    """Of one process, by mailbox: kept as long as the secret that they were made with is the stored one."""
+    """The access tokens of one process, by mailbox: valid while the secret that they were made with is the stored
+    one."""
 
     def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -131,7 +132,7 @@ class AccessTokens:
             return self._locks.setdefault(id, threading.Lock())
 
     def find(self, id: int, *, secret: bytes) -> str | None:
-        """The access token, while it is to be used."""
+        """The access token, while it may be used."""
         known = self._tokens.get(id)
         return known[1] if known is not None and known[0] == secret and self._clock() < known[2] else None
 
@@ -140,12 +141,12 @@ class AccessTokens:
         self._tokens[id] = (secret, grant.access_token, self._clock() + grant.seconds)
 
     def forget(self, id: int) -> None:
-        """The server refused the access token."""
+        """Forget an access token that the server refused."""
         self._tokens.pop(id, None)
 
 
 class Http:
-    """What Authlib sends its requests with."""
+    """The HTTP client that Authlib uses."""
 
     def __init__(self, limits: Limits, tls: ssl.SSLContext | None) -> None:
         self._limits, self._tls = limits, tls
@@ -159,15 +160,15 @@ class Http:
 
 
 class Response:
-    """What Authlib reads of a response."""
+    """The part of a response that Authlib reads."""
 
     def __init__(self, answer: Answer) -> None:
         self.status_code = answer.status
         self._body = answer.body
 
     def json(self) -> Any:
-        """Without the description of an error: Microsoft's holds line breaks, which Authlib refuses. A redirect is not
-        followed, and is no answer."""
+        """The body without the description of an error: Microsoft's contains line breaks, which Authlib refuses. A
+        redirect is not followed, and counts as no answer."""
         if 300 <= self.status_code < 400:
             raise ValueError("a redirect")
         found = json.loads(self._body)
@@ -181,7 +182,7 @@ class Response:
 
 
 def _asked(ask: Callable[[], dict[str, Any]], client: Client) -> dict[str, Any]:
-    """Without causes: their frames and texts hold tokens."""
+    """Call `ask` and raise errors without causes: their frames and texts contain tokens."""
     try:
         return ask()
     except OAuth2Error as error:

@@ -1,4 +1,4 @@
-"""This Snoozer as Google and Microsoft know it: what an operator registered there, and what is known of them."""
+"""Snoozer's registrations at Google and Microsoft: the operator's settings, and the providers' endpoints."""
 
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -16,8 +16,8 @@ _SECURITIES: dict[str, tuple[Security, int]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class Client:
-    """A registration, and where the provider's mailboxes are. `extra` are parameters of the provider's own, without
-    which it gives no refresh token, or asks a person with several accounts for none."""
+    """A registration, and where the provider's mailboxes are. `extra` are parameters specific to the provider, without
+    which it gives no refresh token, or does not let a person with several accounts choose one."""
 
     name: Name
     title: str
@@ -69,7 +69,7 @@ NAMES: tuple[Name, ...] = tuple(_PROVIDERS)
 
 def configured(name: Name, registration: Registration, *, allow_private: bool) -> Client | None:
     """The provider as an operator configured it, None without a registration. Raises ValueError with one sentence for
-    people where half of it is missing or an address is wrong."""
+    people if half of it is missing or an address is wrong."""
     prefix = f"SNOOZER_OAUTH_{name.upper()}"
     missing = [each for each in ("client_id", "client_secret") if not getattr(registration, each)]
     if len(missing) == 1:
@@ -112,7 +112,7 @@ def _at(client: Client, url: str, setting: str, *, allow_private: bool) -> Clien
 
 
 def _split(url: str) -> tuple[str, str, int | None] | None:
-    """Scheme, host and port; None for what is no address."""
+    """Scheme, host and port; None if the text is not a URL."""
     try:
         parts = urlsplit(url)
         port = parts.port

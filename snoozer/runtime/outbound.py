@@ -1,4 +1,4 @@
-"""The one way to a host that a person names: resolved once, checked, and connected to at the checked addresses only."""
+"""The only way to connect to a host that a person names: resolve once, check, and connect to the checked addresses."""
 
 import socket
 import time
@@ -11,7 +11,7 @@ from typing import Literal
 from snoozer.runtime import name_lookup
 from snoozer.runtime.name_lookup import LookupTimeout
 
-# Of IMAP, and of the web (snoozer.runtime.outbound_http).
+# Ports that we may connect to for IMAP, and for the web (snoozer.runtime.outbound_http).
 PORTS = frozenset({143, 993})
 WEB_PORTS = frozenset({443})
 MAX_HOST_LENGTH = 253
@@ -20,7 +20,7 @@ Code = Literal["name", "port", "refused_address", "unreachable"]
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
-# Written out, because ipaddress.is_global answers differently in different releases of Python.
+# Listed here, because ipaddress.is_global answers differently in different releases of Python.
 _PRIVATE: tuple[Network, ...] = tuple(
     ip_network(text)
     for text in (
@@ -72,10 +72,10 @@ def connect(
     host: str, port: int, *, allow_private: bool, timeout: float, ports: frozenset[int] = PORTS
 ) -> socket.socket:
     """Returns a TCP connection to a host that a person named; all its addresses together take at most `timeout`
-    seconds, and each later read or write as many. Raises OutboundError.
+    seconds, and so does each later read or write. Raises OutboundError.
 
     One address that may not be used refuses the whole name. `allow_private` allows the networks of a home or a company,
-    this machine, and other ports than `ports`.
+    this machine, and ports other than `ports`.
     """
     until = time.monotonic() + timeout
     addresses = resolve(host, port, allow_private=allow_private, timeout=timeout, ports=ports)
@@ -114,8 +114,8 @@ def resolve(
 
 
 def is_allowed(text: str, *, allow_private: bool) -> bool:
-    """Whether connections to an address may be made: public ones, and with `allow_private` those of private networks;
-    never link-local, multicast, reserved or metadata addresses, nor IPv6 ones that hold such."""
+    """Whether connections to an address may be made: public addresses, and with `allow_private` private networks; never
+    link-local, multicast, reserved or metadata addresses, nor IPv6 addresses that embed one."""
     address = _innermost(ip_address(text))
     if any(address in network for network in _NEVER):
         return False
@@ -132,8 +132,8 @@ def is_private(text: str) -> bool:
 
 @contextmanager
 def closed_after(connection: socket.socket, seconds: float) -> Iterator[None]:
-    """Ends a connection that is still in use after so many seconds, however slowly its other side keeps sending; also
-    where the socket has been wrapped for TLS since."""
+    """Ends a connection that is still in use after `seconds`, however slowly its other side keeps sending; even if the
+    socket has been wrapped for TLS since."""
     with connection.dup() as same:
         timer = Timer(seconds, _shut_down, [same])
         timer.daemon = True
@@ -151,7 +151,7 @@ def _shut_down(connection: socket.socket) -> None:
 
 
 def _innermost(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for, where it does."""
+    """The IPv4 address embedded in an IPv6 address, or the address itself."""
     if isinstance(address, IPv4Address):
         return address
     if address.ipv4_mapped is not None:

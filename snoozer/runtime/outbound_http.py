@@ -1,5 +1,5 @@
-"""The one way to a web server that a person's domain or a setting names: https, to addresses that were checked, with an
-end in bytes and seconds. Each redirect is a request of its own, to https only."""
+"""The only way to a web server that a person's domain or a setting names: https, to checked addresses, with limits in
+bytes and seconds. Each redirect is a separate request, to https only."""
 
 import http.client
 import socket
@@ -23,7 +23,7 @@ _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 
 
 class HttpError(Exception):
-    """There is no answer that may be used. `code` is for programs, the text a sentence for people."""
+    """There is no usable answer. `code` is for programs, the text a sentence for people."""
 
     def __init__(self, code: str, sentence: str) -> None:
         super().__init__(sentence)
@@ -33,8 +33,8 @@ class HttpError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Answer:
-    """What a web server answered. `location` is where it redirects to, resolved against the URL; `retry_after` the
-    header of that name."""
+    """A web server's answer. `location` is the redirect's target, resolved against the URL; `retry_after` is the header
+    of that name."""
 
     status: int
     body: bytes = field(repr=False)
@@ -44,7 +44,7 @@ class Answer:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """`seconds` for the whole of one request, `size` of its answer's body; what is longer is refused, with `cuts` cut
+    """`seconds` for the whole of one request, `size` of its answer's body; a longer body is refused, or with `cuts` cut
     off. `allow_private` also allows private networks, other ports, and there http."""
 
     seconds: float
@@ -81,7 +81,8 @@ def request(
     before_sending: Callable[[], None] = lambda: None,
 ) -> Answer:
     """One request, and its answer as it is: a redirect is not followed. Raises HttpError. `before_sending` is called
-    once the connection is made and secured, before the first byte of the request leaves; what it raises ends it."""
+    once the connection is made and secured, before the first byte of the request is sent; an exception of it ends the
+    request."""
     target = _checked(url, allow_private=limits.allow_private)
     until = time.monotonic() + limits.seconds
     try:
@@ -91,7 +92,7 @@ def request(
             before_sending()
             answer = _exchange(secured, target, method, body, headers or {}, limits)
         if time.monotonic() >= until:
-            # What was cut off may look whole.
+            # A truncated answer may look complete.
             raise HttpError("slow", f"{target.hostname} took too long to answer.")
         return answer
     except HttpError:
@@ -107,7 +108,7 @@ def request(
 
 
 def seconds_of(retry_after: str | None) -> float | None:
-    """How long a Retry-After asks to wait, a day at most; None for none."""
+    """How long a Retry-After asks to wait, a day at most; None without one."""
     text = (retry_after or "").strip()
     if text.isascii() and text.isdigit():
         return min(float(text[:9]), MAX_RETRY_AFTER)

@@ -19,8 +19,8 @@ def process_name() -> str:
 
 
 def is_dead(name: str) -> bool:
-    """Whether the process of this name has certainly ended; False for one that cannot be looked at from here: of
-    another machine, container or boot."""
+    """Whether the process of this name has certainly ended; False if it cannot be examined from here, because it runs
+    on another machine or boot, or in another container."""
     place, pid, started, *_ = [*name.rpartition("@")[2].split("."), "", ""]
     if not place or place != _place() or not pid.isdigit():
         return False
@@ -35,7 +35,7 @@ def is_dead(name: str) -> bool:
 
 
 def _place() -> str:
-    """This boot and PID namespace; empty where the system does not say."""
+    """This boot and PID namespace; empty if the system does not tell."""
     try:
         return f"{_BOOT_ID.read_text().strip()}:{Path('/proc/self/ns/pid').stat().st_ino}"
     except OSError:
@@ -43,7 +43,7 @@ def _place() -> str:
 
 
 def _start_time(pid: int) -> str | None:
-    """In ticks since the boot; "" for a process that has ended and is not waited for; None where it cannot be read."""
+    """In ticks since the boot; "" for a process that has ended and was not reaped; None if it cannot be read."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -10,10 +10,10 @@ from math import log2
 SAMPLES = frozenset({"change-me", "changeme", "secret", "dev", "development", "sample", "test"})
 MIN_LENGTH = 16
 MIN_DISTINCT = 6
-# The estimate leaves about that much of 16 random digits.
+# The estimate for 16 random digits is about this many bits.
 MIN_BITS = 44
 
-# What people put into keys, and the order of keys on a keyboard.
+# Words that people put into keys, and the order of keys on a keyboard.
 _WORD = re.compile(
     "password|passphrase|passwort|passwd|secret|geheim|default|changeme|change|please|example|sample|testing|test|"
     "develop|production|staging|snoozer|snooze|reminder|django|flask|admin|root|user|login|welcome|letmein|iloveyou|"
@@ -37,7 +37,7 @@ _HOW_TO_MAKE = "make one with: python3 -c 'import secrets; print(secrets.token_u
 
 
 def validate(ring: Sequence[str]) -> None:
-    """Raises ValueError with one sentence for people when there is no key, or one can be guessed."""
+    """Raises ValueError with one sentence for people if there is no key, or if a key can be guessed."""
     if not ring:
         raise ValueError(f"SECRET_KEY is not set; {_HOW_TO_MAKE}")
     if any(key.lower() in SAMPLES or len(key) < MIN_LENGTH for key in ring):
@@ -50,8 +50,8 @@ def validate(ring: Sequence[str]) -> None:
 
 
 def strength(key: str) -> float:
-    """An estimate, in bits, of how hard the key is to guess: common words, runs such as 1234 or qwer and what came
-    before in the key count for little, as do separators, and every other character for one out of its class."""
+    """An estimate, in bits, of how hard the key is to guess: common words, runs such as 1234 or qwer and repeated parts
+    count for little, as do separators, and every other character counts for one out of its class."""
     text, bits, at = key.lower(), 0.0, 0
     while at < len(text):
         word = _WORD.match(text, at)
@@ -66,7 +66,7 @@ def strength(key: str) -> float:
 
 
 def _repeated(text: str, at: int) -> int:
-    """The length of the longest piece from `at` on that stands earlier in the text; 0 when it is short."""
+    """The length of the longest piece from `at` on that occurs earlier in the text; 0 if it is short."""
     length = 0
     while at + length < len(text) and text.find(text[at : at + length + 1], 0, at + length) != -1:
         length += 1
@@ -92,7 +92,7 @@ def _character_bits(char: str) -> float:
 
 @lru_cache(maxsize=32)
 def derive(key: str, *, purpose: bytes) -> bytes:
-    """A key of 32 bytes for one purpose, from which no other purpose's can be computed."""
+    """A key of 32 bytes for one purpose; no other purpose's key can be computed from it."""
     return hmac.digest(key.encode("utf-8", "surrogatepass"), purpose, "sha256")
 
 

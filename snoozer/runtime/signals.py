@@ -10,9 +10,9 @@ POLL_INTERVAL = 1.0
 
 
 def on_stop_signal(act: Callable[[], None]) -> None:
-    """Call `act` at each signal to stop. To be called by the main thread, before others are started.
+    """Call `act` at each signal to stop. Call this from the main thread, before other threads are started.
 
-    A signal handler would run inside whatever the main thread executes, and would wait for ever for a lock held there.
+    A signal handler would run inside whatever the main thread executes, and would deadlock on a lock held there.
     """
     stop_signals = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT}
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup ignores it.
@@ -28,7 +28,7 @@ def on_stop_signal(act: Callable[[], None]) -> None:
 
 
 def on_parent_exit(act: Callable[[], None], *, parent: int) -> None:
-    """Call `act` once the process that started this one has ended, and would pass on no signal any more."""
+    """Call `act` once the process that started this one has ended and so can no longer pass on a signal."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -39,7 +39,7 @@ def on_parent_exit(act: Callable[[], None], *, parent: int) -> None:
 
 
 def describe_exit(code: int) -> str:
-    """What an exit code means, for a log line."""
+    """The meaning of an exit code, for a log line."""
     if code < 0:
         return f"was ended by {signal.Signals(-code).name}"
     return f"ended with code {code}" if code else "ended"

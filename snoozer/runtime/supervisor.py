@@ -1,4 +1,4 @@
-"""`snoozer worker --processes N`: N workers side by side, each a process of its own."""
+"""`snoozer worker --processes N`: N workers, each in its own process."""
 
 import logging
 import os
@@ -26,7 +26,7 @@ def _restart_backoff() -> Backoff:
 
 @dataclass
 class WorkerSlot:
-    """The place of one worker; when its process ends, another is started in it."""
+    """The slot of one worker; if its process ends, another is started in it."""
 
     command: Sequence[str]
     process: "subprocess.Popen[bytes] | None" = None
@@ -55,8 +55,8 @@ class WorkerSlot:
 def run(arguments: Sequence[str], *, count: int, restart: bool) -> int:
     """Run `count` workers until they end; returns the worst of their exit codes.
 
-    A signal to stop is passed on to all of them; when this process is killed, they stop by themselves. With `restart`,
-    one that ends unasked is replaced: after a second at first, later each time when the next ones end soon, too.
+    A signal to stop is passed on to all of them; if this process is killed, they stop by themselves. With `restart`, a
+    worker that ends unasked is replaced: after a second at first, and later each time if its successors end soon, too.
     """
     command = [*PYTHON_MODULE, "snoozer", "worker", f"--parent={os.getpid()}", *arguments]
     stopping = Event()
