@@ -1,7 +1,7 @@
-"""Metrics and traces: what is counted and timed of this process. Never a subject, an address or a token.
+"""Metrics and traces of this process. They never contain a subject, an address or a token.
 
-The web's page `/metrics` and SNOOZER_METRICS_PORT are for Prometheus; what OTEL_… names is sent by OTLP. Without a
-reader nothing is counted: it would take a tenth of a worker's time.
+The web's page `/metrics` and SNOOZER_METRICS_PORT are for Prometheus; the OTEL_… variables configure export by OTLP.
+Without a reader nothing is counted: counting would take a tenth of a worker's time.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ CASES = frozenset({DeliveryOutcome.RETIRED, DeliveryOutcome.UNCERTAIN_CASE})
 
 @dataclass
 class Reading:
-    """What is read of this process: counts, spans, and requests; None where there is no reader."""
+    """The counts, spans, and requests recorded of this process; None if nothing reads them."""
 
     instruments: "Instruments | None" = None
     tracer: trace.Tracer | None = None
@@ -58,14 +58,14 @@ def start(
 ) -> Callable[[], None]:
     """Set telemetry up for this process, once; returns a function that flushes it at the end.
 
-    `config` says what is exported; `metrics_port` is where a page for Prometheus is served on loopback, but the web has
-    its own. `worker` is the name of the worker that this process is. The clock exports the gauges of the database, by
-    which a worker that did not report for `dead_after` is not alive.
+    `config` says what to export; `metrics_port` is where a page for Prometheus is served on loopback, except for the
+    web, which has its own page. `worker` is the name of this process's worker. The clock exports the gauges of the
+    database, which count a worker that did not report for `dead_after` as not alive.
     """
     has_page = service == WEB
     if config.is_disabled or not (config.exports or has_page or metrics_port is not None):
         return lambda: None
-    # Imported here: a process without readers starts in two thirds of the time.
+    # Import here: a process without readers then starts in two thirds of the time.
     from snoozer.telemetry import exporting, gauges, pages, request_counts
     from snoozer.telemetry.instruments import Instruments
 
@@ -112,7 +112,7 @@ def end_delivery(
     """End the span of a delivery and count it by its outcome.
 
     `error` is the class of what went wrong (`labels`), `seconds` how long it took, `accepted` how many seconds after
-    the claim the mail server accepted the mail. A delivery whose claim was lost meanwhile is no failure.
+    the claim the mail server accepted the mail. A delivery whose claim was lost does not count as a failure.
     """
     if span.is_recording():
         span.set_attribute("verdict", outcome.value)
@@ -132,7 +132,7 @@ def end_delivery(
 
 
 def count_sweep(*, recovered: Sequence[Recovered], retired: int) -> None:
-    """Count what one sweep changed: claims taken back from lost workers, and rows whose attempts were spent."""
+    """Count the changes of one sweep: claims taken back from lost workers, and rows whose attempts were spent."""
     if reading.instruments is not None:
         reading.instruments.count_sweep(recovered=recovered, retired=retired)
 

@@ -1,7 +1,7 @@
-"""What the OTEL_… variables say: each that is standard is supported as its specification has it, or refused.
+"""The OTEL_… variables: each standard variable is supported as its specification says, or refused.
 
-`parse` is called with the variables by the settings. All that it returns is passed to the SDK by name, so that what the
-SDK would read from the environment itself decides nothing.
+The settings call `parse` with the variables. Everything that it returns is passed to the SDK by name, so that the SDK's
+own reading of the environment decides nothing.
 """
 
 import re
@@ -66,8 +66,8 @@ SUPPORTED = frozenset(
         f"{OTLP}_METRICS_TEMPORALITY_PREFERENCE",
     ]
 )
-# Variables of these families are refused where they are not supported; others that begin with OTEL_ are some program's
-# own (an operator for Kubernetes sets OTEL_POD_IP).
+# Variables of these families are refused if they are not supported; others that begin with OTEL_ belong to other
+# programs (an operator for Kubernetes sets OTEL_POD_IP).
 FAMILIES = re.compile(
     r"OTEL_(EXPORTER|TRACES|METRICS|METRIC|LOGS|LOG|BSP|BLRP|SPAN|LINK|EVENT|ATTRIBUTE|LOGRECORD|SDK|SERVICE"
     r"|PROPAGATORS|PYTHON|INSTRUMENTATION|SEMCONV|EXPERIMENTAL|CONFIG)(_\w+)?|OTEL_RESOURCE_ATTRIBUTES"
@@ -81,7 +81,7 @@ REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class SignalConfig:
-    """Where one signal goes. `endpoint` is the whole address of this signal; `timeout` in seconds."""
+    """The destination of one signal. `endpoint` is the whole address of this signal; `timeout` is in seconds."""
 
     exporters: frozenset[Exporter] = frozenset()
     protocol: Protocol = "http/protobuf"
@@ -106,7 +106,7 @@ class BatchConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What a process exports, and how. Where nothing is set, nothing."""
+    """What a process exports, and how. By default, nothing."""
 
     is_disabled: bool = False
     traces: SignalConfig = field(default_factory=SignalConfig)
@@ -123,12 +123,12 @@ class Config:
 
     @property
     def exports(self) -> bool:
-        """Whether anything leaves by OTLP, or to the console."""
+        """Whether anything is sent by OTLP, or to the console."""
         return not self.is_disabled and any(one.exporters for one in (self.traces, self.metrics, self.logs))
 
 
 def parse(environment: Mapping[str, str]) -> Config:
-    """What these variables say. Raises ValueError with one sentence for people."""
+    """The configuration in these variables. Raises ValueError with one sentence for people."""
     given = _Variables({name: value.strip() for name, value in environment.items() if value.strip()})
     given.refuse_unsupported()
     sampler = given.one_of("OTEL_TRACES_SAMPLER", SAMPLERS, default="parentbased_always_on")
@@ -156,7 +156,7 @@ def parse(environment: Mapping[str, str]) -> Config:
 def _signal(given: "_Variables", signal: Signal, *, limit: str) -> SignalConfig:
     chosen = f"OTEL_{signal.upper()}_EXPORTER"
     own, general = f"{OTLP}_{signal.upper()}_", f"{OTLP}_"
-    # Logs are on standard error already, so that they are sent, too, where that is asked for only.
+    # Logs are on standard error already, so they are exported only on request.
     implied = given.has(f"{own}ENDPOINT") or (given.has(f"{general}ENDPOINT") and signal != "logs")
     exporters = frozenset[Exporter]({"otlp"} if implied else ())
     if given.has(chosen):
@@ -179,7 +179,7 @@ def _signal(given: "_Variables", signal: Signal, *, limit: str) -> SignalConfig:
         protocol=protocol,
         endpoint=endpoint,
         headers=given.pairs(name("HEADERS")),
-        # The SDK leaves the limit of an export to its exporter.
+        # The SDK leaves the time limit of an export to its exporter.
         timeout=min(given.positive(name("TIMEOUT"), default=10_000), given.positive(limit, default=30_000)) / 1000,
         is_compressed=given.one_of(name("COMPRESSION"), ("none", "gzip"), default="none") == "gzip",
         certificate=given.text(name("CERTIFICATE")),
@@ -207,7 +207,7 @@ def _is_installed(package: str) -> bool:
 
 
 class _Variables:
-    """The variables that are set to something. What reads one raises ValueError with a sentence."""
+    """The variables that have a value. Methods that read one raise ValueError with a sentence."""
 
     def __init__(self, variables: Mapping[str, str]) -> None:
         self._variables = variables
@@ -256,7 +256,7 @@ class _Variables:
         return ratio
 
     def pairs(self, name: str) -> dict[str, str]:
-        """`key=value,key=value`, percent-encoded. The sentence quotes no value: it may be a secret."""
+        """`key=value,key=value`, percent-encoded. The error's sentence quotes no value: it may be a secret."""
         found = {}
         for pair in filter(None, (part.strip() for part in self._variables.get(name, "").split(","))):
             key, equals, value = pair.partition("=")

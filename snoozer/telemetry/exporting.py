@@ -1,4 +1,4 @@
-"""What leaves the process: spans, metrics and logs by OTLP or to the console, without what they must not hold."""
+"""Export of spans, metrics and logs by OTLP or to the console, without anything they must not hold."""
 
 import logging
 import sys
@@ -35,7 +35,7 @@ from snoozer.telemetry.spans import trace_statements
 
 log = logging.getLogger(__name__)
 
-# Attributes of a request that may be exported. All others are its address, or values that a client chooses.
+# Attributes of a request that may be exported. All others are its URL, or values that a client chooses.
 REQUEST_ATTRIBUTES = frozenset(
     ["http.method", "http.request.method", "http.route", "http.status_code", "http.response.status_code", "error.type"]
 )
@@ -44,8 +44,8 @@ REQUEST_SCOPE = "opentelemetry.instrumentation.flask"
 
 @dataclass(frozen=True, kw_only=True)
 class Providers:
-    """What a process counts and traces by. What is counted by `exported_meter` is on no page of Prometheus. `tracer` is
-    None where no spans are exported; `flush` is for its end."""
+    """The meters and the tracer of a process. Counts of `exported_meter` are on no page of Prometheus. `tracer` is None
+    if spans are not exported; call `flush` at the end."""
 
     meter: Meter
     exported_meter: Meter
@@ -54,7 +54,7 @@ class Providers:
 
 
 def start(*, service: str, instance: str | None, config: Config, with_page: bool) -> Providers:
-    """Collect metrics, for a page of Prometheus, too, and export what `config` says. Called once in a process."""
+    """Collect metrics, also for a page of Prometheus, and export what `config` says. Call it once in a process."""
     resource = _resource(config, service=service, instance=instance)
     tracers = _tracer_provider(config, resource)
     meters = exported = _meter_provider(resource, _metric_readers(config))
@@ -85,7 +85,7 @@ def _meter_provider(resource: Resource, readers: Sequence[MetricReader]) -> Mete
 
 
 def _resource(config: Config, *, service: str, instance: str | None) -> Resource:
-    """Each process is an instance of its own, or a receiver would take the series of several for one."""
+    """Each process is its own instance, or a receiver would take the series of several processes for one."""
     known = {
         "service.name": service,
         "service.version": __version__,
@@ -167,7 +167,8 @@ def _export_logs(config: Config, resource: Resource) -> Callable[[], None]:
 
 
 def _otlp_exporter(module: str, name: str, config: SignalConfig, **more: Any) -> Any:
-    """The exporter of one signal for its protocol. What is not set is passed, too: for None it asks the environment."""
+    """The exporter of one signal for its protocol. Unset values are passed, too: for None it would read the
+    environment."""
     if config.protocol == "grpc":
         from snoozer.telemetry import exporting_grpc
 
@@ -190,7 +191,7 @@ def _otlp_exporter(module: str, name: str, config: SignalConfig, **more: Any) ->
 
 
 class RedactingExporter(SpanExporter):
-    """Removes the addresses of requests, which hold tokens and phrases, and the texts of exceptions, in which Postgres
+    """Removes the URLs of requests, which contain tokens and phrases, and the texts of exceptions, in which Postgres
     quotes values of rows."""
 
     def __init__(self, exporter: SpanExporter) -> None:
@@ -218,7 +219,7 @@ def _redact(span: ReadableSpan) -> ReadableSpan:
 
 
 def _name_and_attributes(span: ReadableSpan) -> tuple[str, Attributes]:
-    """Those of a span; a request keeps its method, route and status only."""
+    """The name and attributes of a span; a request keeps only its method, route and status."""
     if span.instrumentation_scope is None or span.instrumentation_scope.name != REQUEST_SCOPE:
         return span.name, span.attributes
     kept = {key: value for key, value in (span.attributes or {}).items() if key in REQUEST_ATTRIBUTES}

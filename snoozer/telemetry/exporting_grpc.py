@@ -1,4 +1,4 @@
-"""OTLP by gRPC. Imported only where a signal's protocol is `grpc`: the extra `snoozer[grpc]` installs what it needs."""
+"""OTLP by gRPC. Imported only if a signal's protocol is `grpc`: the extra `snoozer[grpc]` installs what it needs."""
 
 from importlib import import_module
 from pathlib import Path
@@ -10,7 +10,7 @@ from snoozer.telemetry.configuration import GRPC_PACKAGE, SignalConfig
 
 
 def exporter(module: str, name: str, config: SignalConfig, **more: Any) -> Any:
-    """The exporter of one signal. Without TLS for http://, or for no scheme where INSECURE is true."""
+    """The exporter of one signal. Without TLS for http://, or for no scheme if INSECURE is true."""
     insecure = config.endpoint.startswith("http://") or ("://" not in config.endpoint and config.insecure)
     return getattr(import_module(f"{GRPC_PACKAGE}.{module}_exporter"), name)(
         endpoint=config.endpoint,

@@ -1,4 +1,4 @@
-"""Logs by OTLP or to the console, beside standard error. Imported only where OTEL_LOGS_EXPORTER asks for it."""
+"""Logs by OTLP or to the console, in addition to standard error. Imported only if OTEL_LOGS_EXPORTER asks for it."""
 
 import logging
 import sys
@@ -13,7 +13,7 @@ from opentelemetry.sdk.resources import Resource
 from snoozer.telemetry.configuration import BatchConfig
 from snoozer.telemetry.log_format import EVENT, FACTS, exception_lines
 
-# What sends records must not send those about sending.
+# Loggers of the sending code itself: sending their records would cause more records.
 OWN_LOGGERS = ("opentelemetry", "urllib3", "grpc")
 SEVERITIES = (
     (logging.CRITICAL, SeverityNumber.FATAL),
@@ -24,7 +24,7 @@ SEVERITIES = (
 
 
 def start(resource: Resource, *, exporter: Any, console: bool, batches: BatchConfig) -> Callable[[], None]:
-    """Send what is logged from now on; returns a function that sends the rest at the end."""
+    """Export log records from now on; returns a function that sends the rest at the end."""
     provider = LoggerProvider(resource=resource)
     for one in [exporter, ConsoleLogRecordExporter(out=sys.stdout) if console else None]:
         if one is not None:

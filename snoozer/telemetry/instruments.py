@@ -1,8 +1,8 @@
-"""All counters and histograms, and what each counts.
+"""All counters and histograms, and their meanings.
 
-At the end of a drain by workers that were not killed, `queue.processed` is what the queue has as sent, `queue.failed`
-the events `failed` and `retired` of workers (and what was left for a copy in flight), `queue.retired` the events
-`retired`, `queue.stale_recovered` the events `recovered`. A process that is killed takes with it what it had not
+At the end of a drain by workers that were not killed, `queue.processed` equals the rows sent in the queue,
+`queue.failed` the events `failed` and `retired` of workers (and rows left for a copy in flight), `queue.retired` the
+events `retired`, `queue.stale_recovered` the events `recovered`. A process that is killed loses counts that it had not
 exported: then each is at most that.
 """
 
@@ -15,13 +15,13 @@ from snoozer.telemetry.labels import ATTEMPTS_SPENT, QUEUE, WORKER_LOST, host_of
 
 ENDED = frozenset({DeliveryOutcome.SENT, DeliveryOutcome.ALREADY_SENT, DeliveryOutcome.RETURNED})
 
-# In seconds. The bounds of the lateness bands are among them.
+# In seconds. They include the bounds of the lateness bands.
 REQUEST_BUCKETS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 LATENESS_BUCKETS = (0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800, 7200, 21_600, 86_400)
 
 
 class Instruments:
-    """What this process counts; `worker` is its name where it is one."""
+    """The counters and histograms of this process; `worker` is its name if it is a worker."""
 
     def __init__(self, meter: Meter, *, worker: str | None = None) -> None:
         self._labels = QUEUE | ({} if worker is None else {"worker": host_of(worker)})
@@ -59,7 +59,7 @@ class Instruments:
             self._start_at_zero()
 
     def _start_at_zero(self) -> None:
-        """What only begins at its first count has no rate at it."""
+        """Start counters at 0; otherwise Prometheus shows no rate for the first event."""
         for instrument in (self._claimed, self._handed_back, self._lost):
             instrument.add(0, self._labels)
         self._processed.add(0, self._labels | {"verdict": DeliveryOutcome.SENT.value})
@@ -95,7 +95,7 @@ class Instruments:
             self._handed_back.add(1, labels)
         if is_case:
             self._retired.add(1, labels | {"error.type": str(error)})
-        # Both by the database's clock, and how long it took from there on by a clock that only counts seconds.
+        # The wait until the claim is by the database's clock, the time after it by a monotonic clock.
         if outcome is DeliveryOutcome.SENT and (waited := _waited(claim)) is not None:
             self._lateness.record(waited + accepted, labels)
         self._duration.record(seconds * 1000, labels)

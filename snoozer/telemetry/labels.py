@@ -1,8 +1,8 @@
-"""The values of attributes by which metrics are split: few, and none that a stranger chooses.
+"""The values of attributes by which metrics are split: few, and none that a stranger can choose.
 
-A worker's name has its process in it, which changes at each start; metrics are split by its host, and a process has its
-own series anyway (`service.instance.id`, or the address that Prometheus scrapes). What went wrong is a class: the first
-two parts of an enhanced code (RFC 3463), the first digit of the reply, or the class of an exception.
+A worker's name contains its process, which changes at each start; metrics are split by its host, and a process has its
+own series anyway (`service.instance.id`, or the address that Prometheus scrapes). Errors are grouped by class: the
+first two parts of an enhanced code (RFC 3463), the first digit of the reply, or the class of an exception.
 """
 
 import re
@@ -27,13 +27,13 @@ _FAMILY = re.compile(r"([45])\.([0-7])\.\d{1,3}")
 
 
 def host_of(worker: str | None) -> str:
-    """The host in a worker's name; "other" for a name that no worker of ours has."""
+    """The host in a worker's name; "other" if it is not the name of a Snoozer worker."""
     match = _WORKER.fullmatch(worker or "")
     return match[1] if match else UNNAMED
 
 
 def error_class(error: Exception) -> str:
-    """The class of an error of a delivery."""
+    """The class of a delivery's error."""
     if isinstance(error, Rejected):
         return reply_class(error.reply)
     if isinstance(error, NoReplyAfterData):

@@ -1,7 +1,7 @@
 """How a process logs: to standard error, as text for people or one JSON object a line (SNOOZER_LOG_FORMAT).
 
 An exception is logged by its class and where it was raised. Its text is left out: Postgres quotes values of rows in it,
-and a mail server what it likes.
+and a mail server may write anything.
 """
 
 import json
@@ -19,7 +19,7 @@ from snoozer.db.errors import error_text
 
 LogFormat = Literal["text", "json"]
 
-# The extras of a record of an event: its name, and what it states by name. Its message has both, for people.
+# The extras of an event's record: its name, and its facts by name. Its message contains both, for people.
 EVENT, FACTS = "event", "facts"
 TEXT = "%(levelname)s %(name)s: %(message)s"
 SECURITY = "snoozer.security"
@@ -28,7 +28,7 @@ ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None] 
 
 
 def exception_lines(exception: ExceptionInfo) -> str:
-    """Where it was raised, and its class, with those that it was raised for."""
+    """The traceback and class of an exception and of its causes, without their texts."""
     error = exception[1]
     if error is None:
         return ""
@@ -36,7 +36,7 @@ def exception_lines(exception: ExceptionInfo) -> str:
 
 
 class TextFormatter(logging.Formatter):
-    """For people: one line, and below it where an exception was raised. Events have their time in front."""
+    """For people: one line, and below it where an exception was raised. Events begin with their time."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - logging's own name
         message = super().formatMessage(record)
@@ -55,8 +55,8 @@ class TextFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """One object a line: time, level, logger, message, process, trace_id and span_id where a span is current, what an
-    event states, and where an exception was raised."""
+    """One object a line: time, level, logger, message, process, trace_id and span_id if a span is current, the facts of
+    an event, and where an exception was raised."""
 
     def __init__(self, *, process: str, worker: str | None = None) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class JsonFormatter(logging.Formatter):
 
 
 class _StandardError(logging.StreamHandler[TextIO]):
-    """Writes to what sys.stderr is at that moment."""
+    """Writes to the sys.stderr of the moment, which may be replaced."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -100,8 +100,8 @@ def formatter(log_format: LogFormat, *, process: str, worker: str | None = None)
 
 
 def configure(log_format: LogFormat, *, process: str, worker: str | None = None, level: int = logging.INFO) -> None:
-    """Log this process, from its start: everything from `level` on, and the security log. Replaces what an earlier call
-    configured. As JSON also an exception that ends it or one of its threads, and warnings, are lines."""
+    """Log this process from its start: everything from `level` on, and the security log. Replaces the configuration of
+    an earlier call. As JSON, an exception that ends the process or one of its threads, and warnings, are lines, too."""
     root = logging.getLogger()
     for handler in [one for one in root.handlers if isinstance(one, _StandardError)]:
         root.removeHandler(handler)

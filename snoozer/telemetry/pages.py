@@ -1,8 +1,7 @@
-"""Pages for Prometheus: the web's `/metrics`, and one of each other process on a port of its own.
+"""Pages for Prometheus: the web's `/metrics`, and one of each other process on its own port.
 
-The gauges of the database are the same in all processes. So that a scrape of all of them has each once, the web's page
-shows them (`?database=0` leaves them out, for a second host), and those of other processes do not, but the clock's
-where it is asked for (`?database=1`).
+The gauges of the database are the same in all processes. So that a scrape of all of them has each once, only the web's
+page shows them (`?database=0` leaves them out, for a second host), and the clock's on request (`?database=1`).
 """
 
 import logging
@@ -29,14 +28,14 @@ LAST_PORT = 65_535
 
 
 class Collector(Protocol):
-    """What has metrics for a page."""
+    """A source of metrics for a page."""
 
     def collect(self) -> Iterable[Metric]:
-        """The metrics of now."""
+        """The current metrics."""
 
 
 class Page:
-    """What a process shows. `own` is what it counted, `database` the gauges of the database, if it has them."""
+    """The page of a process. `own` are its own counts, `database` the gauges of the database, if it has them."""
 
     content_type = CONTENT_TYPE_LATEST
 
@@ -46,7 +45,7 @@ class Page:
         self._own, self._database, self._with_database = own, database, with_database
 
     def render(self, database: str | None = None) -> bytes:
-        """The page; `database` is what was asked for it, `0` or `1`."""
+        """The page; `database` is the query argument of that name, `0` or `1`."""
         wanted = self._with_database if database not in ("0", "1") else database == "1"
         shown = [self._own, self._database if wanted else None]
         return generate_latest(_Together([one for one in shown if one is not None]))
@@ -62,8 +61,8 @@ class _Together:
 
 
 def serve(page: Page, first: int) -> None:
-    """Serve it on loopback, at the first free port from there on, because a machine runs several processes with the
-    same settings. Where no port is free this is logged: reminders do not wait for metrics."""
+    """Serve the page on loopback, at the first free port from `first` on, because a machine runs several processes with
+    the same settings. If no port is free, log that and go on: reminders do not wait for metrics."""
 
     def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> list[bytes]:
         if environ["PATH_INFO"] not in ("/", "/metrics"):
@@ -93,7 +92,7 @@ def of_web(engine: Engine, reading: "Reading", *, dead_after: timedelta) -> Page
 
 
 def of_process(engine: Engine, *, dead_after: timedelta, is_clock: bool) -> Page:
-    """The page of another process: what it counts, and what it uses of the machine."""
+    """The page of another process: its counts, and its use of the machine."""
     return Page(REGISTRY, DatabaseCollector(engine, dead_after=dead_after) if is_clock else None)
 
 

@@ -1,8 +1,8 @@
 """Requests and how long they took, counted by all web processes of one gunicorn together.
 
 Each process has a file in a folder that the first process of gunicorn made, and writes to it before it answers. A
-scrape reads all of them, whichever process it reaches. What a process counted outlives it: when it has ended, its file
-is added to that of ended processes, and removed.
+scrape reads all files, whichever process it reaches. The counts of a process outlive it: after its end, its file is
+added to the file of ended processes, and removed.
 """
 
 import fcntl
@@ -29,13 +29,13 @@ LABELS = ["http_request_method", "http_route", "http_response_status_code"]
 BUCKETS = (*REQUEST_BUCKETS, float("inf"))
 
 PREFIX = "snoozer-metrics-"
-# Files on a disk that stalls would stall requests.
+# On a disk, a stall of the disk would stall requests.
 MEMORY = Path("/dev/shm")  # noqa: S108
 ENDED = "ended"
 
 
 class RequestCounts:
-    """What this process counts, in its file in `folder`."""
+    """The counts of this process, in its file in `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -56,13 +56,13 @@ class RequestCounts:
             self._increase(total, seconds)
 
     def collect(self) -> list[Metric]:
-        """What all processes counted, those that have ended, too."""
+        """The counts of all processes, including ended ones."""
         with _locked(self._folder, fcntl.LOCK_SH):
             files = sorted(str(path) for path in self._folder.glob("histogram_*.db"))
             return list(MultiProcessCollector.merge(files))
 
     def close(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         self._values.close()
 
     def _increase(self, key: str, by: float) -> None:
@@ -71,13 +71,13 @@ class RequestCounts:
 
 
 class Shared:
-    """The folder of this gunicorn: made by its first process, and known to the others, which are forked from it."""
+    """The folder of this gunicorn: made by its first process, and inherited by the others, which are forked from it."""
 
     def __init__(self) -> None:
         self.folder: Path | None = None
 
     def make(self, *, uid: int, gid: int) -> Path:
-        """Make the folder, for processes of this account, and remove what others left that were killed."""
+        """Make the folder, for processes of this account, and remove folders left by killed processes."""
         parent = MEMORY if MEMORY.is_dir() and os.access(MEMORY, os.W_OK) else Path(tempfile.gettempdir())
         for left in parent.glob(f"{PREFIX}*"):
             owner = left.name.removeprefix(PREFIX).partition("-")[0]
@@ -89,8 +89,8 @@ class Shared:
         return self.folder
 
     def absorb(self, pid: int) -> None:
-        """Add the file of a process that has ended to that of all that have, and remove it. Where a scrape that hangs
-        holds the files, they are left as they are, and counted all the same."""
+        """Add the file of a process that has ended to the file of all ended ones, and remove it. If a scrape that hangs
+        holds the files, they are left as they are, and still counted."""
         if self.folder is None:
             return
         ended = _file(self.folder, str(pid))
@@ -114,12 +114,12 @@ shared = Shared()
 
 
 def of_this_process() -> RequestCounts:
-    """Those of the folder that was made before this process was forked, else in a folder of its own."""
+    """Counts in the folder that was made before this process was forked, or else in a new folder."""
     return RequestCounts(shared.folder or shared.make(uid=os.geteuid(), gid=os.getegid()))
 
 
 def _file(folder: Path, owner: str) -> Path:
-    # Of this form for MultiProcessCollector, which takes the first word for the kind of metric.
+    # MultiProcessCollector takes the first word of the name for the kind of metric.
     return folder / f"histogram_{owner}.db"
 
 

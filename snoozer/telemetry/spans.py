@@ -1,7 +1,7 @@
 """Spans of SQL statements, named by their files (`queue/claim`) or by the function in `db/queries` that reads.
 
-Within a request each statement has a span. Elsewhere only one that did something has: a process that waits for work
-asks all the time whether there is some, and those answers belong to no trace.
+Within a request each statement has a span. Elsewhere only statements that did something have one: a process that waits
+for work polls all the time, and those queries belong to no trace.
 """
 
 import sys
@@ -21,7 +21,7 @@ from snoozer.db.statements import NAME_OPTION
 QUERIES = "snoozer.db.queries."
 UNNAMED = "sql"
 
-# What is asked or noted again and again while nothing happens: whole folders of `db/sql`, and statements.
+# Statements that poll while nothing happens: whole folders of `db/sql`, and single statements.
 POLLING_FOLDERS = frozenset(
     {
         "health_checks",
@@ -61,7 +61,7 @@ Listener = Callable[..., None]
 
 
 def trace_statements(tracer: trace.Tracer) -> list[tuple[str, Listener]]:
-    """Trace the statements of all engines of this process from now on; returns what listens to them, by event."""
+    """Trace the statements of all engines of this process from now on; returns the listeners, by event."""
 
     def begin(connection: Connection, cursor: Any, sql: str, parameters: Any, context: Any, many: bool) -> None:
         context.began_at = time.time_ns()
@@ -72,7 +72,7 @@ def trace_statements(tracer: trace.Tracer) -> list[tuple[str, Listener]]:
             _add_span(tracer, name, context, rows=cursor.rowcount)
 
     def fail(problem: ExceptionContext) -> None:
-        # Without a cursor's context no statement was executed: there is no connection, or a commit failed.
+        # Without an execution context no statement was executed: there is no connection, or a commit failed.
         if problem.execution_context is not None:
             kind = sqlstate_of(problem.original_exception) or type(problem.original_exception).__name__
             _add_span(tracer, _name(problem.execution_context), problem.execution_context, error=kind)
@@ -88,14 +88,14 @@ def trace_statements(tracer: trace.Tracer) -> list[tuple[str, Listener]]:
 
 
 def is_polling(name: str) -> bool:
-    """Whether a statement is executed again and again also while nothing happens."""
+    """Whether a statement is executed repeatedly even while nothing happens."""
     return name in POLLING_STATEMENTS or name.partition("/")[0] in POLLING_FOLDERS
 
 
 def _add_span(
     tracer: trace.Tracer, name: str, context: Any, *, rows: int | None = None, error: str | None = None
 ) -> None:
-    """A span from the statement's begin until now. It holds no text of the statement and no value."""
+    """A span from the statement's begin until now. It contains neither the statement's text nor a value."""
     attributes: dict[str, str | int] = {"db.system.name": "postgresql", "db.query.summary": name}
     if rows is not None and rows >= 0:
         attributes["db.response.returned_rows"] = rows
