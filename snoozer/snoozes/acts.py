@@ -1,8 +1,8 @@
 """Every act on snoozes: `act` does one to a list of ids, and returns a result for each.
 
-An act always takes effect from now on. A worker that holds the row loses it, so nothing leaves for the former promise;
-a copy whose dot was authorised before may still arrive, and the result says so. An act on what repeats, while an
-occurrence is leaving, concerns the next one.
+An act always takes effect from now on. A worker that holds the row loses it, so no reminder is sent for the former
+promise; a copy whose dot was authorised before may still arrive, and the result says so. An act on a recurring snooze,
+while the reminder of an occurrence is leaving, concerns the next occurrence.
 
 Rows are locked in the order of their ids, and then their messages. Each is decided by itself, all are written in one
 statement, and the event of each keeps the terms before and after, by which `Undo` puts it back.
@@ -35,8 +35,9 @@ from snoozer.translations import gettext as _
 
 @dataclass(frozen=True, kw_only=True)
 class Snooze:
-    """The snooze starts over with this time, whatever it promised; a recurrence ends unless the time has it. Without a
-    note in the time, it `keeps_note`. Chosen `from_inbox`, its message leaves the inbox; else only if it is back."""
+    """The snooze starts over with this time, whatever it promised; a recurrence ends unless the time has one. Without a
+    note in the time, it `keeps_note`. Chosen `from_inbox`, its message leaves the inbox; otherwise only if it is
+    back."""
 
     time: ReminderTime
     reading: timephrase.ParsedTime | None = None
@@ -99,7 +100,7 @@ class Skip:
 
 @dataclass(frozen=True, kw_only=True)
 class End:
-    """The last day of what repeats, or how many times it still comes; neither for no end."""
+    """The last day of a recurrence, or how many times it still comes; neither for no end."""
 
     until: date | None = None
     times: int | None = None
@@ -122,8 +123,8 @@ class Pause:
 
 
 class Resume:
-    """Go on with what is promised or, if that has passed, with the next occurrence; without one it comes now. What
-    arrived while it was paused is over."""
+    """Go on with the promise or, if that has passed, with the next occurrence; without one it comes now. If its
+    reminder arrived while it was paused, it is over."""
 
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """A snooze that is paused."""
@@ -187,8 +188,8 @@ class Cancel:
 
 @dataclass(frozen=True, kw_only=True)
 class Acknowledge:
-    """The reminder of `promise` arrived, and its person is done with it: what repeats goes on at `following`, the rest
-    is over, and no copy follows."""
+    """The reminder of `promise` arrived, and its person is done with it: a recurring snooze goes on at `following`, any
+    other is over, and no copy follows."""
 
     promise: datetime
     following: datetime | None

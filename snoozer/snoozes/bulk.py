@@ -1,4 +1,4 @@
-"""Acts on many messages of a list at once: what they come to, done once under the id of the submitted form, and undone
+"""Acts on many messages of a list at once: their results, done once under the id of the submitted form, and undone
 together. The module `acts` does the acts themselves."""
 
 from collections import Counter
@@ -189,7 +189,7 @@ def result_of(connection: Connection, *, account_id: int, id: UUID) -> Summary |
 
 
 def once(connection: Connection, *, account_id: int, id: UUID, act: Callable[[], Done]) -> Summary:
-    """Do an act under its id, unless it is done already; returns what it came to, then or now."""
+    """Do an act under its id, unless it is done already; returns its result, then or now."""
     is_new = bulk_acts.begin(connection, account_id=account_id, id=id)
     known = None if is_new else result_of(connection, account_id=account_id, id=id)
     if known is not None:
@@ -200,8 +200,8 @@ def once(connection: Connection, *, account_id: int, id: UUID, act: Callable[[],
 
 
 def undo(connection: Connection, *, account_id: int, id: UUID, by: By) -> Undone | None:
-    """Put back what an act changed, if nothing has changed it since. Returns None for an act that is not known any
-    more, or was undone already."""
+    """Put back what an act changed, if nothing has changed it since. Returns None for an act that is unknown by now, or
+    was undone already."""
     act = bulk_acts.lock(connection, account_id=account_id, id=id)
     if act is None or act.undone_at is not None or "events" not in act.before:
         return None

@@ -20,9 +20,9 @@ from snoozer.timephrase.day_shape import HORIZON, Arrival, Days, DayShape
 from snoozer.timephrase.zones import zone_or_utc
 
 BATCH_SIZE = 500
-# Of what another shape moves.
+# Rows shown in the preview of a changed shape.
 MAX_SHOWN = 5
-# Where no rest comes, it is looked for again so much before the end of what is known.
+# If no rest comes, compute the next one this long before the end of the known time.
 AHEAD = timedelta(days=1)
 NO_SHAPE = DayShape()
 _COLUMNS = (
@@ -33,7 +33,7 @@ _COLUMNS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Move:
-    """A snooze that comes at another time by another shape of its owner's day."""
+    """A snooze that comes at another time with a changed shape of its owner's day."""
 
     id: int
     subject: str | None
@@ -44,26 +44,26 @@ class Move:
 
 @dataclass(frozen=True, kw_only=True)
 class Preview:
-    """How many snoozes come at another time, and the first of them."""
+    """How many snoozes would come at another time, and the first of them."""
 
     count: int
     first: list[Move]
 
 
 def days_of(shape: DayShape, zone: str) -> Days:
-    """The days of a person in this zone, UTC where this machine does not know it."""
+    """The days of a person in this zone, or in UTC if this machine does not know the zone."""
     return Days(shape, zone_or_utc(zone))
 
 
 def find(connection: Connection, *, account_id: int) -> DayShape | None:
-    """The shape that this person chose; None for one who never did."""
+    """The shape that this person chose; None if the person chose none."""
     chosen = select(*columns(SavedDayShape, _COLUMNS)).where(SavedDayShape.account_id == account_id)
     row = connection.execute(chosen).first()
     return None if row is None else shape_of(dict(row._mapping))
 
 
 def find_days(connection: Connection, *, account_id: int, zone: str) -> Days | None:
-    """The days of a person in this zone; None for one who chose no shape."""
+    """The days of a person in this zone; None if the person chose no shape."""
     shape = find(connection, account_id=account_id)
     return None if shape is None else days_of(shape, zone)
 
@@ -71,7 +71,7 @@ def find_days(connection: Connection, *, account_id: int, zone: str) -> Days | N
 def preview(
     connection: Connection, *, user_email: str, zone: str, old: DayShape, new: DayShape, now: datetime
 ) -> Preview:
-    """What comes at another time with the new shape, the next one first; changes nothing."""
+    """The snoozes that come at another time with the new shape, the next one first; changes nothing."""
     days, count, first = (days_of(old, zone), days_of(new, zone)), 0, list[Move]()
     for row in snoozes.waiting(connection, user_email=user_email, now=now):
         before, after = (_arrival(row, one, now=now) for one in days)
@@ -84,22 +84,22 @@ def preview(
 
 
 def choose(connection: Connection, *, account_id: int, shape: DayShape) -> None:
-    """Keep this shape, which `check` accepts; what an earlier one deferred comes by this one."""
+    """Save this shape, which `check` accepts; snoozes deferred by an earlier shape follow this one."""
     day_shapes.save(connection, account_id=account_id, shape=shape)
     refresh(connection, account_id=account_id)
 
 
 def refresh(connection: Connection, *, account_id: int | None = None) -> int:
-    """Compute the rests that are not known any more, of one person or of up to BATCH_SIZE; where a shape changed, what
-    it had deferred is due again, BATCH_SIZE at a time. Returns how many were computed."""
+    """Compute the rests that are not known any more, of one person or of up to BATCH_SIZE; if a shape changed, snoozes
+    that it had deferred are due again, BATCH_SIZE at a time. Returns how many rests were computed."""
     stale = day_shapes.lock_stale(connection, batch_size=BATCH_SIZE, account_id=account_id)
     _compute(connection, stale, undefers=True)
     return len(stale)
 
 
 def refresh_owners(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
-    """Compute the rests of these snoozes' owners that are not known any more, without waiting for a lock: what a shape
-    had deferred before it changed is left to `refresh`."""
+    """Compute the rests of these snoozes' owners that are not known any more, without waiting for a lock; snoozes
+    deferred by an earlier shape are left to `refresh`."""
     stale = day_shapes.lock_stale(connection, batch_size=len(snooze_ids), snooze_ids=snooze_ids)
     _compute(connection, stale, undefers=False)
 
@@ -130,7 +130,7 @@ def _undefer(connection: Connection, *, user_email: str, rest_until: datetime | 
 
 
 def _arrival(row: Found, days: Days, *, now: datetime) -> Arrival:
-    """When it comes: what is due waits for the end of the present rest."""
+    """When it comes: a due snooze waits for the end of the present rest."""
     if row.at_any_hour:
         return Arrival(at=row.promise)
     return days.arrival(max(row.promise, now))

@@ -40,7 +40,7 @@ class Decision:
 
 
 class Act(Protocol):
-    """An act, with what it needs to know."""
+    """An act, with the facts that it needs."""
 
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """Returns the decision about a locked snooze. Raises SnoozeError to leave it as it is."""
@@ -69,7 +69,7 @@ class Result:
 
 
 class Undoing:
-    """Marks the act that may change what is over."""
+    """Marks the act that may change finished snoozes."""
 
 
 @dataclass(frozen=True, kw_only=True)

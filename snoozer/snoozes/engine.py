@@ -106,8 +106,8 @@ def _decide(row: Chosen, what: Act, now: datetime, places: "_Places") -> Decisio
 
 
 def _write(connection: Connection, decided: Sequence[tuple[Chosen, Decision]], *, traceparent: str | None) -> set[int]:
-    """Write what was decided; returns the ids that were written. Those are missing whose message a concurrent
-    transaction has just snoozed again."""
+    """Write the decisions; returns the ids that were written. Snoozes whose message a concurrent transaction has just
+    snoozed again are missing."""
     changes = [(row, decision.terms) for row, decision in decided]
     try:
         with connection.begin_nested():

@@ -3,7 +3,7 @@ the actions on it. A notification may come before the reminder is sent, or witho
 
 A link names one occurrence of one snooze. Acting twice changes nothing, and a link whose message was snoozed again
 since then does nothing. No link ends or changes a recurrence; that is done on the pages. A recurring snooze that was
-promised anew was not snoozed by the person, so until its next occurrence begins the link still acts on the message.
+promised again was not snoozed by the person, so until its next occurrence begins the link still acts on the message.
 """
 
 import logging
@@ -35,13 +35,13 @@ log = logging.getLogger(__name__)
 class Occurrence:
     """One promise and its message, as far as a link may show it.
 
-    `asleep_until`, `asleep_id` and `recurrence` belong to the message's live snooze: snoozed again, or recurring and
-    promised anew. `by_link` is True when this reminder's link snoozed it, and so may undo that. `repeats` is True when
-    the series of this occurrence was promised anew, `superseded` when a later occurrence of it has begun. `next_at` is
-    the next occurrence of a series that was not promised anew yet, because this send is not recorded as sent.
+    `asleep_until`, `asleep_id` and `recurrence` belong to the message's live snooze: snoozed again, or recurring with
+    its next occurrence promised. `by_link` is True if this reminder's link snoozed it, and so may undo that. `repeats`
+    is True if the next occurrence of this series was promised, `superseded` if a later occurrence of it has begun.
+    `next_at` is the next occurrence of a series that was not promised yet, because this send is not recorded as sent.
     `closed` is True when the person's account is closed: nothing is snoozed for it any more. `by_mail` is True when the
-    link stands in the reminder and is no button of a notification. `on_its_way` is True while the reminder itself may
-    still arrive; no link in the mail says so.
+    link is in the reminder, not a button of a notification. `on_its_way` is True while the reminder itself may still
+    arrive; no link in the mail says so.
     """
 
     snooze_id: int
@@ -89,7 +89,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
             func.coalesce(Send.sent_at, Send.dot_authorised_at, Send.reserved_at).label("mailed_at"),
         )
         .where(Send.snooze_id == link.snooze_id, Send.scheduled_for == link.scheduled_for)
-        # The reminder, where there is one; a return holds nothing of the message.
+        # Prefer the reminder; a return contains nothing of the message.
         .order_by(Send.channel != EMAIL)
         .limit(1)
     ).first()
@@ -117,7 +117,7 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
 
 
 def _content(send: Found, row: Found) -> dict[str, Any]:
-    """What the ledger holds of the occurrence, and the snooze of its message."""
+    """The ledger's content of the occurrence, and the snooze of its message."""
     content = dict(send._mapping)
     del content["state"]
     if content.pop("channel") != EMAIL:
@@ -177,8 +177,8 @@ def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
 
 
 def _acknowledge(connection: Connection, occurrence: Occurrence, *, route: str) -> bool:
-    """Record that the reminder arrived: no second copy is sent, and a series is promised anew, as after a reply of the
-    mail server. Returns False when a concurrent transaction moved the series."""
+    """Record that the reminder arrived: no second copy is sent, and the next occurrence of a series is promised, as
+    after a reply of the mail server. Returns False if a concurrent transaction moved the series."""
     if occurrence.repeats:
         return True
     what = Acknowledge(promise=occurrence.scheduled_for, following=occurrence.next_at)
@@ -195,7 +195,7 @@ def _record_arrival(connection: Connection, occurrence: Occurrence) -> None:
 
 
 def _next_occurrence(connection: Connection, row: Found) -> datetime | None:
-    """The occurrence after the promised one; None where there is none, or the row is over."""
+    """The occurrence after the promised one; None if there is none, or the row is over."""
     if row.recurrence is None or row.outcome is not None:
         return None
     now = statements.database_time(connection)

@@ -66,7 +66,7 @@ def every(row: Series, new: ReminderTime) -> ReminderTime:
 
 
 def ended(row: Series, *, until: date | None, times: int | None) -> dict[str, Any] | None:
-    """The recurrence with its last day, or with so many occurrences left; neither for no end."""
+    """The recurrence with its last day, or with a number of occurrences left; neither for no end."""
     try:
         left = rules.ending(_series(row), row.remind_at, _zone(row), until=until, times=times)
     except rules.SeriesError as error:

@@ -1,7 +1,7 @@
-"""USE CASE of replies: what came in answers a snoozed message, so its snooze ends, or the message comes back at once.
+"""USE CASE of replies: mail replies to a snoozed message, so its snooze ends, or the message comes back at once.
 
-A reply is mail by another person that names the message in In-Reply-To or References; its subject says nothing. What
-machines and lists send is none.
+A reply is mail by another person that names the message in In-Reply-To or References; its subject does not count. Mail
+sent by machines and lists is not a reply.
 """
 
 import logging
@@ -34,7 +34,7 @@ class Arrival:
 
 
 def receive(connection: Connection, *, user_email: str, arrivals: Sequence[Arrival], route: str) -> list[int]:
-    """Do what these messages mean for the snoozes that wait for replies; returns the snoozes that they ended or brought
+    """Apply these messages to the snoozes that wait for replies; returns the snoozes that they ended or brought
     forward. The events say when the reply came, and not from whom."""
     answers = _answers(connection, user_email=user_email, arrivals=arrivals)
     if not answers:
@@ -70,8 +70,7 @@ def _answered(connection: Connection, snooze: Awaiting, by: By) -> bool:
 def rest_of(
     recurrence: dict[str, Any] | None, promise: datetime, *, zone: str | None, id: int
 ) -> dict[str, Any] | None:
-    """What the snooze `id` repeats, without the occurrence that was promised and comes now; None where that is the
-    last."""
+    """The recurrence of the snooze `id` without the promised occurrence, which comes now; None if that is the last."""
     if recurrence is None:
         return None
     try:

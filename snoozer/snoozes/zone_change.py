@@ -23,11 +23,11 @@ BATCH_SIZE = 1000
 
 @dataclass(frozen=True, kw_only=True)
 class ZoneChange:
-    """What a person's change of zone does to sleeping snoozes.
+    """The effect of a person's change of zone on sleeping snoozes.
 
-    `moves` are those that change their instant, or recur by the new zone's clock from now on; `passed` counts those
-    whose time has passed in the new zone, which keep their instant; `repeating` counts recurring moves; `subjects` are
-    by id.
+    `moves` are the snoozes that change their instant, or recur by the new zone's clock from now on; `passed` counts
+    snoozes whose time has passed in the new zone, which keep their instant; `repeating` counts recurring moves;
+    `subjects` are by id.
     """
 
     moves: tuple[ZoneShift, ...]
@@ -48,7 +48,7 @@ class ZoneChange:
 
 
 def preview(connection: Connection, *, user_email: str, old: str, new: str, now: datetime) -> ZoneChange:
-    """What `apply` would do; changes nothing."""
+    """The effect that `apply` would have; changes nothing."""
     rows = snoozes.by_the_clock(connection, now=now, user_email=user_email, zone=old) if old != new else ()
     moves: list[ZoneShift] = []
     passed = 0
@@ -69,15 +69,15 @@ def preview(connection: Connection, *, user_email: str, old: str, new: str, now:
 
 
 def apply(connection: Connection, change: ZoneChange, *, old: str, route: str) -> int:
-    """Apply a change that was previewed in this transaction, from the zone `old`; returns how many snoozes moved. Those
-    that are due or were changed since stay."""
+    """Apply a change that was previewed in this transaction, from the zone `old`; returns how many snoozes moved.
+    Snoozes that are due or were changed since stay."""
     return len(_apply_moves(connection, change.moves, actor="user", route=route, old=old))
 
 
 def find_outdated(
     connection: Connection, *, now: datetime, after: int = 0
 ) -> tuple[Sequence[ZoneShift], list[int], int | None]:
-    """Promises that are at another instant by this machine's rules of their zones, in one batch of ids above `after`.
+    """Promises whose instant differs by this machine's rules of their zones, in one batch of ids above `after`.
 
     Returns the moves, the ids whose zone or recurrence this machine does not know, and the id to go on after, None at
     the end.
@@ -95,7 +95,7 @@ def find_outdated(
 
 
 def apply_corrections(connection: Connection, moves: Sequence[ZoneShift], *, route: str) -> Iterator[ZoneShift]:
-    """Apply moves of `find_outdated`; returns those that were applied."""
+    """Apply moves of `find_outdated`; returns the moves that were applied."""
     applied = _apply_moves(connection, moves, actor="clock", route=route)
     return (move for move in moves if move.id in applied)
 
