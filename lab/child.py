@@ -1,4 +1,4 @@
-"""A process of the lab: started, ordered about by its standard input, signalled, and ended."""
+"""A process of the lab: started, given orders on its standard input, signalled, and ended."""
 
 import json
 import signal
@@ -19,7 +19,7 @@ Register = Callable[[str, int], None]
 
 
 class Child:
-    """One process. `on_exit` is called with its exit code, in a thread, when it ended without being stopped here."""
+    """One process. `on_exit` is called with its exit code, in a thread, if it ended without being stopped here."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Child:
         self._stopping = False
         self._ready = threading.Event()
         self._lock = threading.Lock()
-        # A session of its own: a Ctrl-C at the terminal reaches the lab alone.
+        # Start a new session, so that a Ctrl-C at the terminal reaches only the lab.
         self._process = Popen(argv, env=env, stdin=PIPE, stdout=PIPE, stderr=STDOUT, text=True, start_new_session=True)
         register(CHILD, self.pid)
         threading.Thread(target=self._listen, name=f"child {self.pid}", daemon=True).start()
@@ -52,7 +52,7 @@ class Child:
         return self._process.poll() is None
 
     def order(self, **order: Any) -> None:
-        """Send an order; one that has ended gets none."""
+        """Send an order; a process that has ended gets none."""
         with self._lock, suppress(OSError, ValueError):
             assert self._process.stdin is not None  # noqa: S101
             self._process.stdin.write(json.dumps(order) + "\n")
@@ -68,13 +68,13 @@ class Child:
         return self._ready.is_set() and self.is_running()
 
     def begin_stop(self) -> None:
-        """Ask it to stop, a frozen one too; its end is no news then."""
+        """Ask it to stop, even if frozen; its end is not reported then."""
         self._stopping = True
         self.signal(signal.SIGTERM)
         self.signal(signal.SIGCONT)
 
     def finish_stop(self, seconds: float) -> None:
-        """Wait for its end, and kill it where it does not come."""
+        """Wait for its end, and kill it if it does not end in time."""
         self._stopping = True
         try:
             self._process.wait(seconds)
@@ -83,7 +83,7 @@ class Child:
             self._process.wait()
 
     def kill(self) -> None:
-        """End it at once; its end is no news."""
+        """End it at once; its end is not reported."""
         self._stopping = True
         self.signal(signal.SIGKILL)
         self._process.wait()

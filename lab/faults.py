@@ -1,6 +1,6 @@
-"""What the page's buttons do, for real: each with one sentence of what happens next, and the guard that catches it.
+"""The faults behind the page's buttons: each with one sentence about what happens next, and the guard that catches it.
 
-A fault that hits a worker hits one of the naive loop's too, so that both queues live through the same day.
+A fault that hits a worker also hits one of the naive loop's, so that both queues have the same faults.
 """
 
 from collections.abc import Callable
@@ -26,13 +26,14 @@ CLOCKS_OFF_BY = "+1h"
 
 _random = Random()  # noqa: S311 - which worker is hit, guards nothing
 
-# Returns what was done, in one sentence.
+# Returns one sentence about what it did.
 Act = Callable[[Lab, Slot | None], str]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Fault:
-    """A button. `next` says what happens then, `guard` what catches it; `file` and `test` are where that is."""
+    """A button. `next` says what happens then, `guard` what catches it; `file` and `test` are where to find the
+    guard."""
 
     name: str
     group: str
@@ -45,11 +46,11 @@ class Fault:
 
 
 def busiest(lab: Lab, kind: str = "snoozer") -> Slot | None:
-    """A running worker, one that holds claims where there is one."""
+    """A running worker, preferably one with claims."""
     running = [slot for slot in lab.of_kind(kind) if slot.view.state == "running"]
     if kind == "snoozer" and running:
         claims: dict[str, int] = {}
-        # While the database is away any worker will do.
+        # While the database is away, choose any worker.
         with suppress(SQLAlchemyError), lab.engine.connect() as connection:
             claims = {row.id: row.claims for row in lab_rows.list_workers(connection)}
         held = {slot: sum(count for id, count in claims.items() if f"-{slot.view.pid}-" in id) for slot in running}
@@ -60,13 +61,13 @@ def busiest(lab: Lab, kind: str = "snoozer") -> Slot | None:
 
 @cache
 def clock_library() -> str | None:
-    """libfaketime, which sets the wall clock of one process; None where it is not installed."""
+    """The path of libfaketime, which sets the wall clock of one process; None if it is not installed."""
     places = (place for top in ("*", ".") for place in Path("/usr/lib").glob(f"{top}/faketime/libfaketimeMT.so.1"))
     return next(map(str, places), None)
 
 
 def _on_both(lab: Lab, slot: Slot | None, act: Callable[[Slot], object]) -> Slot | None:
-    """Hit this worker, or the busiest and one of the naive loop's. Returns ours, None where none runs."""
+    """Hit this worker, or the busiest and one of the naive loop's. Returns Snoozer's worker, None if none runs."""
     if slot is not None:
         act(slot)
         return slot

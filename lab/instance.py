@@ -1,5 +1,5 @@
-"""One lab: its database, mail server, network, clock and workers, all of its own, in a folder that is deleted at the
-end. Several run on one machine at the same time."""
+"""One lab with its own database, mail server, network, clock and workers, in a folder that is deleted at the end.
+Several run on one machine at the same time."""
 
 import secrets
 import threading
@@ -132,7 +132,7 @@ class Lab:
         self.tell("The lab is open: its workers, database and mail server run")
 
     def stop(self) -> None:
-        """Stop everything, whatever state it is in."""
+        """Stop everything, in any state."""
         self.stopping.set()
         for slot in self.slots:
             slot.begin_stop()
@@ -171,7 +171,7 @@ class Lab:
         thread.start()
 
     def after(self, seconds: float, act: Callable[[], None]) -> None:
-        """Do something so many seconds later, unless the lab is stopped before."""
+        """Do something after some seconds, unless the lab is stopped before."""
 
         def wait() -> None:
             if not self.stopping.wait(seconds):
@@ -180,8 +180,8 @@ class Lab:
         self.in_background(wait)
 
     def add(self, count: int, *, word: str = "", soon: float = 1.5, spread: float | None = None) -> list[str]:
-        """Promise so many messages, each to be back within seconds, here and to the naive loop. Returns their ids once
-        both are committed. `word` stands in the ids."""
+        """Promise a number of messages, each to be back within seconds, here and to the naive loop. Returns their ids
+        once both are committed. The ids contain `word`."""
         if spread is None:
             spread = 0.0 if count == 1 else min(MAX_SPREAD_SECONDS, 2 + count / 100)
         people = max(1, min(200, count // 3))

@@ -1,8 +1,8 @@
-"""The judge: what was promised, against what the mail server wrote down. It believes no worker and no table.
+"""The judge: compares the promises with the mail server's file. It trusts no worker and no table.
 
-Of the database it asks two things only: whether a promise without a mail is still alive or a case, and whether the
-ledger recorded an `uncertain` for each copy of a mail that left twice. The storm under `tests/chaos/storm` has a judge
-of its own, on purpose: a test lets both count the same run.
+It asks the database two things only: whether a promise without a mail is still alive or a case, and whether the ledger
+recorded an `uncertain` for each copy of a mail that was sent twice. The storm under `tests/chaos/storm` has its own
+judge, on purpose: a test lets both count the same run.
 """
 
 import json
@@ -40,7 +40,7 @@ class Mail:
 @dataclass(frozen=True, kw_only=True)
 class Verdict:
     """Counts of promises. `copies` are mails beyond the first; `marked` are promises of which each copy was recorded
-    beforehand as one that may leave; lateness in seconds, of promises with a mail."""
+    beforehand as possible; lateness is in seconds, of promises with a mail."""
 
     promised: int = 0
     sent: int = 0
@@ -65,7 +65,7 @@ class Verdict:
 
 @dataclass
 class _Side:
-    """What one of both queues delivered, by message."""
+    """The deliveries of one of both queues, by message."""
 
     mails: dict[str, list[Mail]] = field(default_factory=dict)
     verdict: Verdict = Verdict()
@@ -82,7 +82,7 @@ class Judge:
         self._lock = threading.Lock()
 
     def promise(self, promises: Iterable[Promise]) -> None:
-        """These are owed from now on."""
+        """Add promises that are owed from now on."""
         with self._lock:
             self._promises |= {promise.message_id: promise for promise in promises}
 
@@ -90,7 +90,8 @@ class Judge:
         """The verdicts on Snoozer and on the naive loop."""
         with self._lock:
             self._read()
-            # What is finished is asked for after the mails were read: its mail was written down before.
+            # Ask for finished messages only after reading the mails: a mail is written down before its message is
+            # finished.
             ours = lab_rows.list_outcomes(connection, message_ids=self._missing(self._ours))
             theirs = naive.list_finished(connection, message_ids=self._missing(self._naive))
             self._read()
@@ -102,23 +103,23 @@ class Judge:
 
     @property
     def latest(self) -> tuple[Verdict, Verdict]:
-        """Its last verdicts."""
+        """The last verdicts."""
         return self._ours.verdict, self._naive.verdict
 
     def mails_of(self, message_id: str) -> int:
-        """How many mails of ours about this message were accepted."""
+        """How many mails of Snoozer's about this message were accepted."""
         with self._lock:
             self._read()
             return len(self._ours.mails.get(message_id, ()))
 
     def naive_mails_of(self, message_id: str) -> int:
-        """The same of the naive loop's."""
+        """How many mails of the naive loop's about this message were accepted."""
         with self._lock:
             self._read()
             return len(self._naive.mails.get(message_id, ()))
 
     def _read(self) -> None:
-        """Read what the mail server wrote since the last time; a line without its end is not there yet."""
+        """Read the mail server's new lines; a line without its end counts as not written yet."""
         if not self._facts.exists():
             return
         with self._facts.open("rb") as file:

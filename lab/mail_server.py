@@ -1,4 +1,4 @@
-"""The mail server of the lab, `python -m lab.mail_server FILE PORT`: it writes down what it accepts, then 250.
+"""The mail server of the lab, `python -m lab.mail_server FILE PORT`: writes down each mail, then replies 250.
 
 Each accepted mail is a line of JSON in the file, on the disk before the reply leaves. The judge reads that file and
 nothing else. Orders: `{"think": seconds}` before a mail is accepted, `{"drop": n}` accept the next n mails and hang up
@@ -24,7 +24,7 @@ REPLIES = {"mail": "250 2.1.0 Ok", "rset": "250 2.0.0 Ok", "noop": "250 2.0.0 Ok
 
 
 class MailServer:
-    """What it was ordered to do, and the file."""
+    """The orders in force, and the file."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.open("ab")
@@ -83,7 +83,7 @@ class MailServer:
         return "250 2.1.5 Ok"
 
     async def _accept(self, reader: asyncio.StreamReader, *, rcpt: str) -> bool:
-        """Take one mail. Returns False where it hangs up behind the dot."""
+        """Accept one mail. Returns False if the server must hang up after the dot."""
         content = (await reader.readuntil(END)).removesuffix(b".\r\n")
         await asyncio.sleep(self._think)
         self._write_down(content.replace(b"\r\n..", b"\r\n."), rcpt=rcpt)

@@ -71,7 +71,7 @@ def command(port: int | None, no_open: bool, with_parent: bool) -> None:
             output.plain("")
             if not no_open and sys.stdout.isatty() and settings.has_display():
                 threading.Thread(target=webbrowser.open, args=(f"{url}/lab",), daemon=True).start()
-            # A signal that another thread received, or that came just before the wait, is handled when that ends.
+            # A signal received by another thread, or just before the wait, is handled when the wait ends.
             while not stop.wait(0.5):
                 pass
             output.line("stopping")
@@ -88,8 +88,8 @@ def command(port: int | None, no_open: bool, with_parent: bool) -> None:
 
 
 def _stop_event() -> threading.Event:
-    """Set at a Ctrl-C. A signal handler may not set it: the main thread waits for it, and may hold its lock then. Nor
-    are the signals blocked, which every process started here would inherit."""
+    """Set at a Ctrl-C. A signal handler must not set it: the main thread waits for it, and may hold its lock then. Nor
+    are the signals blocked, because every process started here would inherit that."""
     stop, asked = threading.Event(), SimpleQueue[int]()
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, lambda number, _: asked.put(number))
@@ -104,8 +104,8 @@ def _stop_event() -> threading.Event:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """A temporary folder, which an account that runs PostgreSQL for root may pass through. Those that killed labs left
-    behind are deleted first."""
+    """A temporary folder, which is accessible to the account that runs PostgreSQL for root. Folders left by killed labs
+    are deleted first."""
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         with contextlib.suppress(OSError):
             _delete_unless_used(left)

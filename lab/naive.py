@@ -1,4 +1,4 @@
-"""The naive loop's own tables, in the lab alone: one function per file in `sql/naive`. It is what not to do."""
+"""The naive loop's own tables, in the lab only: one function per file in `sql/naive`. It is a counterexample."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def create_sends(connection: Connection) -> None:
 def enqueue(
     connection: Connection, *, rcpt: str, remind_at: datetime, message_ids: Sequence[str], subjects: Sequence[str]
 ) -> None:
-    """The same messages as Snoozer has."""
+    """Enqueue the same messages as in Snoozer."""
     values = {"rcpt": rcpt, "remind_at": remind_at, "message_ids": list(message_ids), "subjects": list(subjects)}
     execute(connection, "naive/enqueue", **values)
 
@@ -64,12 +64,12 @@ def retry(connection: Connection, *, id: int, worker: str, generation: int) -> N
 
 
 def recover(connection: Connection) -> None:
-    """Jobs whose lease expired are pending again."""
+    """Make jobs whose lease expired pending again."""
     execute(connection, "naive/recover")
 
 
 def list_finished(connection: Connection, *, message_ids: Sequence[str]) -> dict[str, str]:
-    """How those of these messages ended that are neither pending nor in work."""
+    """The outcomes of the given messages that are neither pending nor in work."""
     found = execute(connection, "naive/list_finished", message_ids=list(message_ids))
     return {row.message_id: row.outcome for row in found}
 

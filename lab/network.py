@@ -1,7 +1,7 @@
 """The workers' network, `python -m lab.network FROM:TO …`: it passes on what comes to each port of loopback.
 
-The order `{"cut": true}` cuts it as a broken line does: nothing passes, and no connection ends. `{"cut": false}` mends
-it, and what was on its way arrives late.
+The order `{"cut": true}` cuts it like a broken line: nothing passes, and no connection ends. `{"cut": false}` mends it,
+and data on its way arrives late.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ class Line:
 
 
 class End(asyncio.Protocol):
-    """One end of a connection; what it reads goes out at the other."""
+    """One end of a connection; the data it reads is sent at the other end."""
 
     def __init__(self, line: Line, *, other: "End | None" = None) -> None:
         self._line, self.other = line, other
@@ -80,7 +80,7 @@ class NearEnd(End):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
-        # What comes before it is connected waits in it.
+        # The far end buffers data until it is connected.
         self.other = far = End(self._line, other=self)
         self._task = asyncio.create_task(self._connect_on(far))
 

@@ -1,4 +1,4 @@
-"""What the page shows, read from the tables, the mail server's file and the processes, some times a second."""
+"""The data that the page shows, read from the tables, the mail server's file and the processes, some times a second."""
 
 import threading
 import time
@@ -27,13 +27,13 @@ SHOWN_ROWS = 5
 SHOWN_NEWS = 5
 LOOK_SECONDS, IDLE_SECONDS = 0.3, 1.0
 QUERY_SECONDS = 5.0
-# A page that reads slowly gets a look less often, so that looking costs a tenth of a core at most.
+# If a look takes long, look less often, so that looking uses at most a tenth of a core.
 LOOK_SHARE = 10
 
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerView:
-    """A worker's process, and what the registry has of it."""
+    """A worker's process, and its row in the registry."""
 
     slot: SlotView
     row: WorkerRow | None
@@ -47,7 +47,7 @@ class WorkerView:
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One look. `database_is_up` is False where it did not answer: the rows are those of the last look then."""
+    """One look. `database_is_up` is False if the database did not answer: the rows are from the look before."""
 
     number: int = 0
     database_is_up: bool = True
@@ -93,7 +93,7 @@ class Observer:
         return self._stopping.is_set()
 
     def after(self, number: int, *, seconds: float) -> Snapshot:
-        """The first look after this one, or the last after so many seconds."""
+        """The first look after this number, or the latest after `seconds`."""
         self._watched_until = time.monotonic() + seconds
         with self._changed:
             self._changed.wait_for(lambda: self._snapshot.number > number or self._stopping.is_set(), timeout=seconds)
@@ -104,7 +104,7 @@ class Observer:
         known = self._snapshot
         try:
             with self._lab.engine.connect() as opened:
-                # One moment for all that is shown.
+                # Read all data as of one moment.
                 connection = opened.execution_options(isolation_level="REPEATABLE READ")
                 limit_transaction(connection, seconds=QUERY_SECONDS)
                 found = lab_rows.list_rows(connection, most=SHOWN_ROWS)
@@ -173,7 +173,7 @@ class Observer:
 
 
 def _row_of(slot: SlotView, registry: list[WorkerRow]) -> WorkerRow | None:
-    """The registry names a worker by its host, its process and a number of its own."""
+    """The registry names a worker by its host, its process and its own number."""
     if slot.pid is None:
         return None
     return next((row for row in registry if f"-{slot.pid}-" in row.id), None)

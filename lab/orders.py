@@ -1,4 +1,4 @@
-"""What a process of the lab does by order: one line of JSON on its standard input each; the end of it is its end."""
+"""Orders to a process of the lab: one line of JSON on its standard input each; it ends when its input ends."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The page `/lab`, its stream and its buttons. Registered by the lab alone: no other site has it.
+"""The page `/lab`, its stream and its buttons. Only the lab registers it.
 
 The stream sends the moving part of the page as HTML, drawn by the template that the page itself uses, some times a
 second; the script puts it in place. Without scripts a page shows the moment at which it was opened.
@@ -98,7 +98,7 @@ def stream() -> ResponseReturnValue:
 
 @blueprint.get("/verdict.json")
 def verdict() -> ResponseReturnValue:
-    """What the judge says now."""
+    """The judge's present verdict."""
     lab = _lab()
     with lab.engine.connect() as connection:
         ours, theirs = lab.judge.count(connection)
@@ -107,7 +107,7 @@ def verdict() -> ResponseReturnValue:
 
 @blueprint.post("/acts/<name>")
 def act(name: str) -> ResponseReturnValue:
-    """Do what a button says; `slot` names one worker."""
+    """Apply the fault of a button; `slot` names one worker."""
     fault = faults.BY_NAME.get(name)
     if fault is None:
         abort(404)
@@ -125,7 +125,7 @@ def act(name: str) -> ResponseReturnValue:
 
 @blueprint.post("/tour/<name>")
 def play(name: str) -> ResponseReturnValue:
-    """Play a step of the tour, `all` of them, or `end` the one that plays."""
+    """Play a step of the tour, or `all` of them; with `end`, end the step that plays."""
     tour = _tour()
     if name == "end":
         tour.end()
@@ -138,7 +138,7 @@ def play(name: str) -> ResponseReturnValue:
 
 @blueprint.get("/source/<path:path>")
 def source(path: str) -> ResponseReturnValue:
-    """A file that a button or a step names, as it stands in this checkout; the wheel has no tests."""
+    """A file that a button or a step names, from this checkout; the wheel has no tests."""
     known = {name for each in (*faults.FAULTS, *scenes.SCENES) for name in (each.file, each.test)}
     if path not in known:
         abort(404)
@@ -148,7 +148,7 @@ def source(path: str) -> ResponseReturnValue:
 
 
 def _answer(happened: str, *, next: str = "") -> ResponseReturnValue:
-    """For the script as JSON; else the page again."""
+    """As JSON for the script, otherwise the page again."""
     if request.accept_mimetypes.best == "application/json":
         return {"happened": happened, "next": next}
     context.flash(f"{happened} {next}".strip())
@@ -161,12 +161,12 @@ def _moving(snapshot: Snapshot) -> dict[str, object]:
 
 
 def _is_beside() -> bool:
-    """Whether the naive loop is shown beside ours."""
+    """Whether the naive loop is shown next to Snoozer."""
     return request.args.get("beside") != "0"
 
 
 def _static_version() -> str:
-    """Changes with each start: what a browser keeps is of one lab."""
+    """A version that changes with each start, so that browsers do not reuse files of another lab."""
     return str(abs(hash(_lab().home)) % 10**8)
 
 

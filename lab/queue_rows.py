@@ -1,4 +1,4 @@
-"""What the lab reads and locks, and the made-up messages that it keeps: one function per file in `sql/lab`."""
+"""The lab's reads and locks, and its sample messages: one function per file in `sql/lab`."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class WorkerRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Copies:
-    """What the ledger knows of a mail that left more than once."""
+    """The ledger's entry for a mail that left more than once."""
 
     message_id: str
     reminder_message_id: str | None
@@ -97,13 +97,13 @@ def list_workers(connection: Connection) -> list[WorkerRow]:
 
 
 def list_outcomes(connection: Connection, *, message_ids: Sequence[str]) -> dict[str, str]:
-    """How those of these messages ended that are not alive: sent, cancelled, retired or gone."""
+    """The outcomes of the given messages that are not alive: sent, cancelled, retired or gone."""
     found = execute(connection, "list_outcomes", message_ids=list(message_ids))
     return {row.message_id: row.outcome for row in found}
 
 
 def list_copies(connection: Connection, *, message_ids: Sequence[str]) -> list[Copies]:
-    """What the ledger knows of these messages."""
+    """The ledger's entries for these messages."""
     return rows_as(execute(connection, "list_copies", message_ids=list(message_ids)), Copies)
 
 
@@ -118,10 +118,10 @@ def count_events(connection: Connection) -> dict[str, int]:
 
 
 def lock_row(connection: Connection) -> str | None:
-    """Lock the first live row until the transaction ends; returns its message, None where there is none."""
+    """Lock the first live row until the transaction ends; returns its message, None if there is none."""
     return execute(connection, "lock_row").scalar_one_or_none()
 
 
 def find_row(connection: Connection, *, message_id: str) -> FoundRow | None:
-    """One message's row; None where it has none."""
+    """One message's row; None if it has none."""
     return row_as(execute(connection, "find_row", message_id=message_id).first(), FoundRow)

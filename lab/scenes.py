@@ -16,7 +16,7 @@ from lab.orders import POISON
 from lab.queue_rows import FoundRow
 from lab.slots import Slot
 
-# A loaded machine takes its time; nothing is judged by it.
+# A loaded machine takes long; this timeout judges nothing.
 LONG = 120.0
 SLOW = 2.0
 WORDS = ("No", "One", "Two", "Three", "Four", "Five", "Six")
@@ -37,7 +37,8 @@ class Stage(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class Scene:
-    """`question` is what it answers, `guard` the mechanism that answers it; `file` and `test` are where that is."""
+    """`question` is what it answers, `guard` the mechanism that answers it; `file` and `test` are where to find
+    that."""
 
     name: str
     title: str
@@ -92,7 +93,7 @@ def _token(stage: Stage) -> bool:
     _naive(lab, Slot.freeze)
     stage.tell(f"{hit.name} is frozen in the middle of its work. It does not know that time goes on.")
     lab.order_mail_server(think=0.25)
-    # Where it had sent what it held, nothing else would keep it frozen until it is given up.
+    # If it had sent what it held, nothing else would keep it frozen until it is declared dead.
     given_up = stage.until(lambda: _is_declared_dead(lab, hit), seconds=LONG)
     whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG) and given_up
     stage.tell("It was declared dead, and others have sent its rows. Now it goes on as if nothing had happened.")

@@ -42,7 +42,7 @@ class LabServer:
         self._thread.start()
 
     def stop(self) -> None:
-        """End open streams, and serve no more."""
+        """End open streams, and stop serving."""
         self._observer.stop()
         self._server.shutdown()
         self._thread.join()

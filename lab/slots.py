@@ -1,4 +1,4 @@
-"""A place for one worker: its process is started again when it ended, as a supervisor does, and can be broken."""
+"""A slot for one worker: if its process ends, it is started again, as by a supervisor; and it can be broken."""
 
 import signal
 import threading
@@ -18,7 +18,7 @@ State = Literal["running", "frozen", "ended", "stopped"]
 
 @dataclass(frozen=True, kw_only=True)
 class SlotView:
-    """What the page shows of a slot."""
+    """The page's view of a slot."""
 
     name: str
     kind: Kind
@@ -30,7 +30,7 @@ class SlotView:
 
 
 class Slot:
-    """One worker. `on_news` is called with a sentence when its process ended by itself."""
+    """One worker. `on_news` is called with a sentence if its process ended by itself."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class Slot:
         return list(self._child.lines) if self._child else []
 
     def start(self) -> None:
-        """Start a process where none runs."""
+        """Start a process if none runs."""
         with self._lock:
             self._stopped = False
             if self._child is not None and self._child.is_running():
@@ -86,11 +86,11 @@ class Slot:
                 self._child.order(die_at=self._dies_at)
 
     def kill(self) -> bool:
-        """kill -9; it is started again like any other end."""
+        """kill -9; the worker is started again as after any other end."""
         return self._signal(signal.SIGKILL)
 
     def freeze(self) -> bool:
-        """Stop it where it is, in the middle of whatever it does."""
+        """Stop it where it is, in the middle of its work."""
         self._frozen = self._signal(signal.SIGSTOP)
         return self._frozen
 
@@ -107,7 +107,7 @@ class Slot:
                 self._child.order(die_at=step)
 
     def set_clock(self, clock: Mapping[str, str]) -> None:
-        """Start it anew with another wall clock."""
+        """Start it again with another wall clock."""
         with self._lock:
             self._clock = dict(clock)
             self._signal(signal.SIGKILL)

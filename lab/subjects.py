@@ -1,4 +1,4 @@
-"""Made-up messages: short subjects that a person might put away, each with an id of its own."""
+"""Sample messages: short subjects that a person might snooze, each with its own id."""
 
 _SUBJECTS = (
     "Renew the passport",
@@ -21,7 +21,7 @@ _SUBJECTS = (
 
 
 def make(number: int, *, word: str = "") -> tuple[str, str, str]:
-    """Its Message-ID, subject and bytes; `word` stands in the id."""
+    """Its Message-ID, subject and bytes; the id contains `word`."""
     subject = f"{_SUBJECTS[number % len(_SUBJECTS)]} · {number}"
     message_id = f"<{word or 'message'}-{number}@lab.example>"
     original = (

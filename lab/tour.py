@@ -1,4 +1,4 @@
-"""The guided tour: nine steps, each a fault on purpose, explained while it happens. Each step can be played again."""
+"""The guided tour: nine steps, each a deliberate fault, explained while it happens. Each step can be played again."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ State = Literal["idle", "running", "done", "failed"]
 
 @dataclass(frozen=True, kw_only=True)
 class StepView:
-    """A step as the page shows it; `lines` are what is explained, and at the end what came of it."""
+    """A step as the page shows it; `lines` explain it, and at the end tell its result."""
 
     name: str
     number: int
@@ -87,7 +87,7 @@ class Tour:
         return TourView(steps=steps, current=self._current, is_running=self._is_running)
 
     def play(self, *names: str) -> bool:
-        """Play these steps, one after the other. Returns False where one plays already."""
+        """Play these steps, one after the other. Returns False if one plays already."""
         with self._lock:
             if self._is_running:
                 return False
@@ -131,13 +131,13 @@ class Tour:
 
 
 class Stage:
-    """What a scene does and waits for."""
+    """The tools of a scene: act and wait."""
 
     def __init__(self, lab: Lab, *, tell: Callable[[str], None], ended: threading.Event) -> None:
         self.lab, self.tell, self._ended = lab, tell, ended
 
     def until(self, come: Callable[[], bool], *, seconds: float) -> bool:
-        """Wait for something; False where it did not come in time. Raises Ended when the tour was ended."""
+        """Wait for a condition; False if it did not come true in time. Raises Ended if the tour was ended."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             try:
