@@ -12,7 +12,7 @@ DEFAULT_MAX_ATTEMPTS = 5
 
 @dataclass(frozen=True, kw_only=True)
 class EnqueueOptions:
-    """How workers treat a snooze, and what its program calls it. None keeps the row's present value, or the table's
+    """How workers treat a snooze, and the program's own reference. None keeps the row's present value, or the table's
     default for a new row.
 
     Larger priorities, from -1000 to 1000, are claimed first. Of the rows with one `serialization_key` (at most 998

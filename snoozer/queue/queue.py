@@ -34,7 +34,7 @@ class ImportedSnooze:
 
 @dataclass(frozen=True, kw_only=True)
 class Lane:
-    """Rows of one priority, with a serialization key or without, that lost so many workers (2 stands for more)."""
+    """Rows of one priority, with a serialization key or without, that lost this many workers (2 stands for more)."""
 
     priority: int = 0
     keyed: bool = False
@@ -43,7 +43,7 @@ class Lane:
 
 @dataclass(frozen=True, kw_only=True)
 class PriorityLevel:
-    """A priority of which something is due at `now`, by the database's clock, and in which lanes; poison rows apart."""
+    """A priority that has rows due at `now`, by the database's clock, and their lanes; poison rows are separate."""
 
     priority: int
     lanes: list[Lane]
