@@ -1,4 +1,4 @@
--- Record that the person of this session showed again who they are.
+-- Record that the person of this session confirmed their identity again.
 UPDATE sessions
 SET confirmed_at = clock_timestamp()
 WHERE token_hash = :token_hash

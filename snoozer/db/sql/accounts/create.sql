@@ -1,4 +1,4 @@
--- Create an account for an address that the operator vouches for. For an existing one only the role changes.
+-- Create an account for an address that the operator vouches for. For an existing account only the role changes.
 WITH before AS (
     SELECT role, disabled_at FROM accounts WHERE email = :email
 )

@@ -1,4 +1,4 @@
--- The account of who a person is at a provider.
+-- The account of a person's identity at a provider.
 SELECT account_id
 FROM account_identities
 WHERE issuer = :issuer

@@ -1,5 +1,5 @@
--- Note which jobs vanished from the old scheduler before they were due: cancelled, moved, or sent early. Within a margin
--- of its time a job may have been sent by a clock that is ahead.
+-- Note which jobs vanished from the old scheduler before they were due: cancelled, moved, or sent early. A job that
+-- vanished within a margin of its time may have been sent by a clock that is ahead.
 UPDATE shadow_jobs
 SET gone_at = CURRENT_TIMESTAMP
 WHERE source = :source

@@ -1,4 +1,4 @@
--- In how many seconds a worker would send something next; none without anything that waits.
+-- In how many seconds a worker would send something next; NULL if nothing waits.
 SELECT EXTRACT(EPOCH FROM min(due_at) - CURRENT_TIMESTAMP)
 FROM shadow_jobs
 WHERE source = :source

@@ -1,5 +1,5 @@
--- Their owner's day changed: messages that a rest deferred return when it was promised, unless they still wait for the end
--- of the present one.
+-- The owner's day changed: messages that a rest deferred return at their promised times, unless they still wait for the
+-- end of the present rest.
 UPDATE messages
 SET deferred_until = NULL
 WHERE user_email = :user_email

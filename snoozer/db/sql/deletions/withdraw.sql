@@ -1,4 +1,4 @@
--- Keep the account. Zero rows: nothing was asked for, or its deletion has begun.
+-- Keep the account. Zero rows: no deletion was requested, or it has begun.
 DELETE FROM account_deletions
 WHERE account_id = :account_id
   AND begun_at IS NULL

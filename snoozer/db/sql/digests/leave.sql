@@ -1,4 +1,4 @@
--- Take promises out of these digests, whose bytes are not fixed, that are over or other ones by now.
+-- Remove promises that have ended or moved from these digests, whose bytes are not fixed.
 DELETE FROM digest_members AS member
 WHERE member.digest_id = ANY(:ids)
   AND NOT EXISTS (

@@ -1,5 +1,5 @@
--- Lock the entries of what these snoozes promise; returns the snoozes whose entry another transaction has locked, as one
--- that records a late reply. It waits for none of them.
+-- Lock the ledger's entries for the promises of these snoozes; returns the snoozes whose entry another transaction has
+-- locked, for example to record a late reply. It waits for no lock.
 WITH locked AS MATERIALIZED (
     SELECT send.id
     FROM email_snoozes AS snooze

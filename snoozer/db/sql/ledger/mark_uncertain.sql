@@ -1,4 +1,4 @@
--- The final dots were sent and no reply came: these sends become uncertain.
+-- Mark sends as uncertain whose final dots were sent and got no reply.
 UPDATE reminder_sends AS send
 SET state = 'uncertain',
     uncertain_at = clock_timestamp(),

@@ -1,4 +1,4 @@
--- The mailbox cannot be used, since when it first was so. With `pause`, it is left alone until its owner enters another
+-- Record that the mailbox cannot be used, and since when. With `pause`, it is left alone until its owner enters another
 -- password, or for an hour.
 WITH before AS (
     SELECT id, state

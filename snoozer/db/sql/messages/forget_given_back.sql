@@ -1,4 +1,4 @@
--- Forget messages that were only to be given back, and are: they are of no snooze, and have ids of this domain.
+-- Forget messages that only had to be given back, and are back: they belong to no snooze, and have ids of this domain.
 DELETE FROM messages AS message
 USING mailboxes AS mailbox
 WHERE message.mailbox_id = :mailbox_id

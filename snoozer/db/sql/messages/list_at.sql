@@ -1,4 +1,4 @@
--- The entries of messages that lie in a folder under these UIDs, and whether each is to be snoozed already.
+-- The entries of messages that lie in a folder under these UIDs, and whether each is already to be snoozed.
 SELECT
     uid, message_id,
     wanted = 'snoozed' AS is_wanted

@@ -1,5 +1,5 @@
--- Kept messages whose snippet is not known yet, with their first bytes: it is in those, if anywhere.
--- A message that another transaction has locked is skipped.
+-- Kept messages whose snippet is not known yet, with their first bytes, which contain the text if there is any. A
+-- message that another transaction has locked is skipped.
 WITH unread AS MATERIALIZED (
     SELECT id
     FROM messages

@@ -1,5 +1,5 @@
--- Lock kept messages of their owner, in the order of their ids. `was` is what `put_back` takes; `is_back` is true for one
--- that no snooze is going to return.
+-- Lock kept messages of their owner, in the order of their ids. `was` is what `put_back` takes; `is_back` is true if no
+-- snooze is going to return the message.
 SELECT
     id,
     message_id,

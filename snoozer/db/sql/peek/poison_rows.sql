@@ -1,5 +1,5 @@
--- Where rows are due that lost more than one worker, of the hundred that are due the longest: priority, and whether
--- with a key. None while operators have paused everything.
+-- Lanes with due rows that lost more than one worker, of the hundred that are due the longest: priority, and whether
+-- with a key. No row while operators have paused everything.
 SELECT DISTINCT priority, serialization_key IS NOT NULL AS keyed
 FROM (
     SELECT priority, serialization_key

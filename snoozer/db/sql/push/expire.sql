@@ -1,5 +1,5 @@
--- End what no sender will: pushes that are not worth sending any more, or whose device or person is gone, have failed; those
--- whose worker was lost after the mark are uncertain. A row that another transaction has locked is left for the next time.
+-- End pushes that no sender will end: pushes that have expired, or whose device or person is gone, have failed; pushes
+-- whose worker was lost after the mark are uncertain. Rows locked by another transaction are left for the next time.
 WITH over AS MATERIALIZED (
     SELECT send.id
     FROM push_sends AS send

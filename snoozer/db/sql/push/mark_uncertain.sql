@@ -1,5 +1,5 @@
--- The request of a push left and no answer came: it may have been taken, and is not sent again. Its device is left alone
--- for `delay`.
+-- The request of a push was sent and no answer came: it may have been accepted, and is not sent again. Its device is
+-- left alone for `delay`.
 WITH silent AS (
     UPDATE push_sends
     SET state = 'uncertain',

@@ -1,4 +1,4 @@
--- Record that the push service took a push: a fact, without regard to the claim. Repeating changes nothing.
+-- Record that the push service accepted a push: a fact, whatever the state of the claim. Repeating changes nothing.
 WITH sent AS (
     UPDATE push_sends
     SET state = 'sent',

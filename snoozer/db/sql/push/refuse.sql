@@ -1,5 +1,5 @@
--- The push service refused a push for good, or it cannot be made. With `gone` its device is removed, and nothing else is
--- pushed to it; otherwise the device shows the reason.
+-- The push service refused a push for good, or it cannot be made. With `gone` its device is removed, and gets no more
+-- pushes; otherwise the device shows the reason.
 WITH refused AS (
     UPDATE push_sends
     SET state = 'failed',

@@ -1,5 +1,5 @@
--- A push did not reach the push service, or was not taken for now: it is tried again after `delay`, unless it is not
--- worth that any more, and so is all else for its device.
+-- A push did not reach the push service, or was not accepted for now: it and all other pushes for its device are tried
+-- again after `delay`, unless they expire before.
 WITH released AS (
     UPDATE push_sends
     SET state = CASE WHEN clock_timestamp() + :delay < expires_at THEN 'reserved' ELSE 'failed' END,

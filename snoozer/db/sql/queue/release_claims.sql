@@ -1,6 +1,6 @@
--- Take claims back, by an operator: of workers that are not alive, and of any with `of_the_living`. Their tokens count no
--- longer, so no dot is authorised by them any more; a send that was marked is uncertain, and waits out its hold.
--- No attempt is used. The rows are locked by the transaction, so no mark comes in between.
+-- Take claims back, for an operator: claims of workers that are not alive, and with `of_the_living` of any worker.
+-- Their tokens become invalid, so they authorise no more dots; a send that was marked is uncertain, and waits out its
+-- hold. No attempt is used. The rows are locked by the transaction, so no mark comes in between.
 WITH held AS MATERIALIZED (
     SELECT snooze.id, snooze.claim_token, snooze.claimed_by
     FROM email_snoozes AS snooze

@@ -1,5 +1,5 @@
--- Give back claims whose owners' days let nothing through: due again at the end of that rest, for its reason; no attempt
--- is used, and the promise does not move; fenced by the claim token.
+-- Give back claims whose owners' days let no reminder through: due again at the end of that rest, for its reason; no
+-- attempt is used, and the promise does not move; fenced by the claim token.
 -- Rows that another transaction has locked are skipped: they and claims no longer owned are missing from the result.
 WITH locked AS MATERIALIZED (
     SELECT snooze.id, requested.until, requested.reason

@@ -1,8 +1,9 @@
 -- How many snoozes wait, and for what (docs/runbook.md): for a worker, others of their key, a newer release, a retry, an
 -- uncertain send, a digest, the end of a rest, the return of their message, their person, their time; and claims.
--- Each row counts once, by snooze_state(). A count stops at `most` + 1, and of what is due the `most` + 1 that
--- are due the longest are counted: `more_due`, as of what is paused by others than operators: `more_paused`.
--- Beyond a hundred thousand rows to come, `asleep` is an estimate: too high by what is due and not counted.
+-- Each row counts once, by snooze_state(). A count stops at `most` + 1. Of the due rows only the `most` + 1 that are
+-- due the longest are counted (`more_due` tells if there are more), and likewise of rows paused by others than
+-- operators (`more_paused`). Beyond a hundred thousand rows to come, `asleep` is an estimate: too high by the due rows
+-- that are not counted.
 WITH due AS MATERIALIZED (
     SELECT snooze.remind_at, its.state, its.why
     FROM email_snoozes AS snooze
@@ -14,7 +15,7 @@ WITH due AS MATERIALIZED (
     LIMIT CAST(:most AS bigint) + 1
 ),
 put_back AS MATERIALIZED (
-    -- So many of each kind, that many resting ones hide none that failed.
+    -- Take this many of each kind, so that many resting rows hide no failed ones.
     SELECT of_kind.promise, of_kind.state, of_kind.why
     FROM (VALUES ('rested'), ('failed'), ('neither')) AS kind (name)
     CROSS JOIN LATERAL (

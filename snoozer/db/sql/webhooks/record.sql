@@ -1,5 +1,5 @@
--- Record that an endpoint took a delivery: a fact, without regard to the claim. Repeating changes nothing.
--- The endpoint is locked first, as everywhere.
+-- Record that an endpoint accepted a delivery: a fact, whatever the state of the claim. Repeating changes nothing. The
+-- endpoint is locked first, as in all statements.
 WITH endpoint AS MATERIALIZED (
     SELECT id
     FROM webhook_endpoints

@@ -1,5 +1,5 @@
--- Declare workers dead whose last heartbeat is too old.
--- After a database outage the time counts from when the server was first seen again.
+-- Declare workers dead if their last heartbeat is too old. After a database outage the time counts from when the server
+-- was first seen again.
 UPDATE workers
 SET state = 'dead',
     stopped_at = clock_timestamp()
