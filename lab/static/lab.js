@@ -1,5 +1,5 @@
-// The moving part of the page comes as HTML; what is the same stays, so that focus and clicks do. Rows that changed
-// their place glide there, unless reduced motion is wished.
+// The moving part of the page comes as HTML; unchanged nodes stay, and so do focus and clicks. Rows that changed their
+// place glide there, unless the person prefers reduced motion.
 "use strict";
 
 const moving = document.getElementById("moving");
