@@ -1,7 +1,7 @@
 """A person's own mailbox at a mail server that speaks IMAP.
 
 `open` connects and logs in; a `Connection` lists folders, reads heads, moves messages and proves it, and waits by IDLE.
-What names of folders mean is in `folder_names`. Everything raises ImapError.
+`folder_names` interprets the names of folders. Everything raises ImapError.
 """
 
 from snoozer.mailboxes.imap.connection import Connection, Login, Server, open

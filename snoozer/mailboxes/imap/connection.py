@@ -53,7 +53,7 @@ class Login:
 
 
 def no_failpoint(step: str, message_id: str) -> None:
-    """Nothing crashes."""
+    """Do nothing: the hook of production."""
 
 
 def open(
@@ -115,14 +115,14 @@ class Connection:
 
     @property
     def capabilities(self) -> frozenset[str]:
-        """What the server can do after the login, in capitals."""
+        """The server's capabilities after the login, in capitals."""
         return frozenset(name.decode("ascii", "replace") for name in self._session.capabilities())
 
     def supports(self, capability: str) -> bool:
         return capability.upper() in self.capabilities
 
     def close(self) -> None:
-        """Says good-bye where it can, and never raises or waits."""
+        """Send LOGOUT if possible, then close. Never raises or waits."""
         transport = self._session.transport
         transport.send_last(b"DONE\r\nZ1 LOGOUT\r\n" if self._idle else b"Z1 LOGOUT\r\n")
         transport.close()
@@ -136,11 +136,11 @@ class Connection:
         self._session.run("NOOP")
 
     def folders(self) -> list[Folder]:
-        """Every folder that the server shows."""
+        """The folders that the server lists."""
         return folders.list_folders(self._session)
 
     def create_folders(self, labels: Iterable[str]) -> OurFolders:
-        """`Snoozed`, `Snooze` and a folder for each label below it: what is missing is made and subscribed."""
+        """Create and subscribe `Snoozed`, `Snooze` and a folder for each label below it, if they are missing."""
         return folders.create_folders(self._session, labels)
 
     def select(self, name: str) -> Selected:
@@ -151,7 +151,7 @@ class Connection:
         return found
 
     def examine(self, name: str) -> Selected:
-        """Opens a folder for reading: nothing in it is changed by that."""
+        """Opens a folder for reading; this changes nothing in it."""
         self.selected = None
         found = folders.select(self._session, name, command="EXAMINE")
         self.selected = name
@@ -164,7 +164,8 @@ class Connection:
     def statuses(self, names: Collection[str]) -> dict[str, Status]:
         """UIDVALIDITY, UIDNEXT and how many messages; missing folders are left out.
 
-        STATUS of the selected folder is not allowed: where the server cannot list it, the folder is selected anew.
+        STATUS of the selected folder is not allowed: if the server has no LIST-STATUS, the folder is selected again
+        instead.
         """
         asked = list(dict.fromkeys(names))
         if self.selected is None or self.selected not in asked or folders.can_list_status(self._session):
@@ -173,8 +174,9 @@ class Connection:
         return found | self._status_of_selected(self.selected)
 
     def digest(self, names: Collection[str], *, below: Collection[str]) -> Hashable | None:
-        """What these folders hold and all below those prefixes, in one round trip: another value whenever any of them
-        changed, came or went, or a message left the selected folder. None where the server cannot tell."""
+        """A digest of these folders and of all folders below those prefixes, in one round trip. It differs whenever one
+        of them changed, appeared or vanished, or a message left the selected folder. None if the server cannot report
+        it."""
         return folders.digest(self._session, names, below=below)
 
     def _status_of_selected(self, name: str) -> dict[str, Status]:
@@ -187,7 +189,7 @@ class Connection:
         return {name: Status(uidvalidity=anew.uidvalidity, uidnext=anew.uidnext, messages=anew.exists)}
 
     def heads(self, uids: Iterable[int]) -> list[Head]:
-        """Those that are in the selected folder, in the order of their UIDs."""
+        """The heads of the messages that are in the selected folder, in the order of their UIDs."""
         return messages.heads(self._session, uids)
 
     def uids(self, *, above: int = 0) -> list[int]:
@@ -195,7 +197,7 @@ class Connection:
         return messages.uids_from(self._session, above)
 
     def uids_since(self, day: date) -> list[int]:
-        """The UIDs of what came into the selected folder on this day or later, by the clock of the server."""
+        """The UIDs of messages that came into the selected folder on this day or later, by the server's clock."""
         return messages.uids_since(self._session, day)
 
     def header_fields(self, uids: Iterable[int], names: Collection[str]) -> list[HeaderFields]:
@@ -207,11 +209,11 @@ class Connection:
         return messages.flagged(self._session, flag)
 
     def existing(self, uids: Iterable[int]) -> set[int]:
-        """Those of the UIDs that the selected folder has."""
+        """Return the UIDs that exist in the selected folder."""
         return messages.existing(self._session, uids)
 
     def unread(self, uids: Iterable[int]) -> set[int]:
-        """Those of the UIDs that the selected folder has, and that are unread."""
+        """Return the UIDs that exist in the selected folder and are unread."""
         return messages.unread(self._session, uids)
 
     def window(self, first: int, last: int, *, exists: int, threads: bool) -> Window:
@@ -219,7 +221,7 @@ class Connection:
         return reading.window(self._session, first, last, exists=exists, threads=threads)
 
     def listed(self, uids: Iterable[int]) -> list[Listed]:
-        """Those that are in the selected folder, in the order of their UIDs."""
+        """The messages that are in the selected folder, in the order of their UIDs."""
         return reading.listed(self._session, uids)
 
     def search(self, terms: Sequence[Term[Field]], *, below: int | None, most: int) -> list[int]:
@@ -239,7 +241,7 @@ class Connection:
         return reading.fetch_section(self._session, uid, section, size=size)
 
     def create_archive(self) -> str:
-        """Makes a folder for what is done, and returns its name."""
+        """Create the archive folder and return its name."""
         return folders.create_archive(self._session, self.folders())
 
     def fetch_original(self, uid: int) -> bytes | None:
@@ -255,20 +257,20 @@ class Connection:
     def append(
         self, folder: str, original: bytes, *, flags: Collection[str] = (), date: datetime | None = None
     ) -> int | None:
-        """Adds a message, with an aware date as its INTERNALDATE. Returns its UID where the server says it."""
+        """Add a message, with an aware date as its INTERNALDATE. Return its UID if the server reports it."""
         return messages.append(self._session, folder, original, flags=flags, date=date)
 
     def find(self, fingerprint: Fingerprint, folder: str, *, above: int = 0) -> list[int]:
         """The UIDs of this message in a folder, not below `above`; several when they cannot be distinguished.
 
-        Those marked as deleted do not count. The folder is selected afterwards.
+        Messages marked as deleted do not count. The folder is selected afterwards.
         """
         self.select(folder)
         return find.find(self._session, fingerprint, above=above)
 
     def find_each(self, fingerprints: Mapping[int, Fingerprint], folder: str) -> dict[int, list[int]]:
-        """The UIDs of each of these messages in a folder, by their keys; those that are not there are left out. As
-        `find`, with one search for many."""
+        """The UIDs of each of these messages in a folder, by their keys; missing messages are left out. Works like
+        `find`, with one search for many messages."""
         self.select(folder)
         return find.find_each(self._session, fingerprints)
 
@@ -285,10 +287,10 @@ class Connection:
         fingerprints: Mapping[int, Fingerprint] | None = None,
         on_copied: OnCopied | None = None,
     ) -> dict[int, Arrival]:
-        """Moves messages and proves it: what became of each UID.
+        """Move messages and prove it: return the outcome for each UID.
 
-        `fingerprints` that are known save a round trip. `on_copied` is called with old and new UIDs before originals
-        are deleted, where the server cannot move. Raises ImapError (`uidvalidity`, `no_folder`, `quota`, `denied`)
+        `fingerprints` that are known save a round trip. If the server has no MOVE, `on_copied` is called with old and
+        new UIDs before the originals are deleted. Raises ImapError (`uidvalidity`, `no_folder`, `quota`, `denied`)
         before anything is changed, or when the connection dies.
         """
         if source.name == target.name:
@@ -305,7 +307,7 @@ class Connection:
         return mover.move(uids)
 
     def delete(self, uids: Iterable[int], *, source: Place) -> None:
-        """The second half of a move by COPY, for one that was interrupted. Raises ImapError (`uidvalidity`)."""
+        """Finish an interrupted move by COPY: delete the originals. Raise ImapError (`uidvalidity`)."""
         move.require_same(source, self.select(source.name).uidvalidity)
         move.delete(self._session, sorted(set(uids)))
 
@@ -319,7 +321,7 @@ class Connection:
         return self._session.transport.socket.fileno()
 
     def read_idle(self) -> list[Event]:
-        """What has come, without waiting. Raises ImapError (`gone`) when the connection is dead."""
+        """Return the events received so far, without waiting. Raise ImapError (`gone`) if the connection is dead."""
         return self._idle.read() if self._idle else []
 
     def end_idle(self) -> list[Event]:
@@ -339,7 +341,7 @@ def _greeted(transport: Transport, server: Server, *, tls: ssl.SSLContext, witho
 
 
 def _log_in(session: Session, login: Login) -> None:
-    """By token, else by LOGIN; by AUTHENTICATE PLAIN where LOGIN is refused or cannot carry the password."""
+    """Log in by token, else by LOGIN; by AUTHENTICATE PLAIN if LOGIN is refused or cannot carry the password."""
     if login.access_token is not None:
         token = f"user={login.username}\1auth=Bearer {login.access_token}\1\1"
         reply = session.authenticate("XOAUTH2", token.encode("utf-8"))

@@ -1,4 +1,5 @@
-"""What goes wrong with a mailbox at a server: one exception, sorted by what a program or a person can do about it."""
+"""The one exception for errors of a mailbox at its server; its codes are sorted by what a program or a
+person can do."""
 
 import re
 import socket
@@ -28,7 +29,7 @@ Code = Literal[
 ]
 
 MAX_REPLY_LENGTH = 300
-# What a server asks for in seconds is not believed beyond this.
+# The longest wait that we accept from a server's request to slow down.
 MAX_WAIT_SECONDS = 3_600.0
 
 _CODE = re.compile(r"\[([A-Z][A-Z0-9-]*)[^\]]*\]", re.IGNORECASE)
@@ -68,7 +69,7 @@ _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"']+@[^\s<>()\[\],;:\"']+")
 class ImapError(Exception):
     """`code` is for programs, `sentence` for people; neither holds an address or a password.
 
-    `seconds` is how long the server asks to be left alone, where it says so.
+    `seconds` is how long the server asks us to stay away, if it says so.
     """
 
     def __init__(self, code: Code, sentence: str, *, seconds: float | None = None) -> None:

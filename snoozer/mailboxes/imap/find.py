@@ -11,25 +11,24 @@ from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.imap.messages import Fingerprint, Head, heads, search, uids_from
 from snoozer.mailboxes.imap.session import Session, quoted
 
-# How many of the newest messages are looked at where the server's search did not find any.
+# If the server's search finds nothing, how many of the newest messages to check.
 MAX_LOOKED_AT = 2_000
 _MAX_SEARCHED_ID = 500
-# Of one search; a line of 8,000 octets is what servers must accept.
+# Message-IDs per search; servers must accept lines of 8,000 octets.
 _IDS_AT_ONCE = 12
 _DAY = timedelta(days=1)
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def find(session: Session, known: Fingerprint, *, above: int = 0) -> list[int]:
-    """The UIDs, not below `above`, of the messages that are this one: more than one when they cannot be distinguished.
-
-    Those marked as deleted do not count.
+    """The UIDs, not below `above`, of the messages that are this one: more than one if they cannot be distinguished.
+    Messages marked as deleted do not count.
     """
     return [head.uid for head in narrowed(_looked_at(session, known, above=above), known)]
 
 
 def find_each(session: Session, known: Mapping[int, Fingerprint]) -> dict[int, list[int]]:
-    """As `find` for many messages, by their keys: those that are not there are left out."""
+    """As `find` for many messages, by their keys; missing messages are left out."""
     found: dict[int, list[int]] = {}
     for keys, criteria in _searches(known):
         looked_at = heads(session, _searched_by(session, criteria, [known[key] for key in keys]))
@@ -55,7 +54,7 @@ def is_same(head: Head, known: Fingerprint) -> bool:
 
 
 def narrowed(found: Sequence[Head], known: Fingerprint) -> Sequence[Head]:
-    """Of several with one Message-ID those that agree in more; all of them when none does."""
+    """If several messages share a Message-ID, keep those matching more fields; keep all if none does."""
     for agrees in _AGREEMENTS if len(found) > 1 else ():
         closer = [head for head in found if agrees(head.fingerprint, known)]
         if closer:
@@ -85,7 +84,7 @@ def _matching(session: Session, uids: Sequence[int], known: Fingerprint, *, abov
 
 
 def _searched(session: Session, known: Fingerprint, *, above: int) -> list[int]:
-    """What the server offers, at most the newest few thousand; nothing where it refuses to search."""
+    """Return UIDs from the server's search, at most the newest few thousand; empty if it refuses to search."""
     criteria = _by_id(known.message_id) if known.message_id is not None else None
     if above:
         criteria = [b"UID", b"%d:*" % above, *(criteria or _by_date(known.internaldate))]
@@ -98,7 +97,7 @@ def _searched(session: Session, known: Fingerprint, *, above: int) -> list[int]:
 
 
 def _searches(known: Mapping[int, Fingerprint]) -> Iterator[tuple[list[int], list[bytes] | None]]:
-    """Keys that are searched for together, and how; None where only their dates can be searched for."""
+    """Yield keys to search for together and their criteria; None if only their dates can be searched for."""
     by_id = {key: _by_id(each.message_id) if each.message_id is not None else None for key, each in known.items()}
     others = [key for key, criteria in by_id.items() if criteria is None]
     if others:
@@ -129,7 +128,7 @@ def _by_id(message_id: str) -> list[bytes] | None:
 
 
 def _by_date(first: datetime, last: datetime | None = None) -> list[bytes]:
-    """The days around them: the server compares dates in a zone of its own."""
+    """The days around the dates: the server compares them in its own time zone."""
     return [b"SINCE", _day(first - _DAY), b"BEFORE", _day((last or first) + 2 * _DAY)]
 
 

@@ -1,4 +1,4 @@
-"""What the names of folders mean: which are for snoozing, until when, and where snoozed messages are kept.
+"""Interpret the names of folders: which are for snoozing, until when, and where snoozed messages are kept.
 
 Pure functions over what the server listed. A folder's identity is its raw name, its meaning is its decoded levels in
 NFC, without regard to case and to blanks that a person does not see.
@@ -15,11 +15,11 @@ Namespace = Literal["personal", "other", "shared"]
 
 ROOT = "Snooze"
 SNOOZED = "Snoozed"
-# The name where a server keeps a snoozed folder of its own: it may refuse moves into that one.
+# The name to use if the server has a snoozed folder of its own, which may refuse moves.
 SNOOZED_ELSEWHERE = "Snoozed by Snoozer"
 SNOOZED_ATTRIBUTE = "\\Snoozed"
 MAX_NAME_LENGTH = 60
-# Where folders of a person lie on servers that let none be at the top.
+# Parents of a person's folders on servers that allow no folder at the top.
 _PARENTS = ((), ("inbox",), ("folders",))
 _MAX_READINGS = 30
 _UNSAFE = re.compile(r"[./:\\*%\"\x00-\x1f\x7f]+")
@@ -39,7 +39,9 @@ class Folder:
 
 
 def snooze_root(folders: Iterable[Folder]) -> Folder | None:
-    """`Snooze`, in whatever case, at the top or below `INBOX` or `Folders`; of several the one in our spelling."""
+    """The folder `Snooze`, in any case, at the top or below `INBOX` or `Folders`; if there are several, prefer our
+    spelling.
+    """
     return min(
         snooze_roots(folders),
         key=lambda folder: (len(folder.levels), folder.levels[-1] != ROOT, folder.name),
@@ -48,19 +50,20 @@ def snooze_root(folders: Iterable[Folder]) -> Folder | None:
 
 
 def snooze_roots(folders: Iterable[Folder]) -> list[Folder]:
-    """All that are called `Snooze`, where it may be."""
+    """All folders called `Snooze` in an allowed place."""
     return [folder for folder in folders if folder.namespace == "personal" and _below(folder) == 0]
 
 
 def snooze_folders(folders: Iterable[Folder]) -> list[Folder]:
-    """Those below a root that can hold messages."""
+    """Folders below a root that can hold messages."""
     return [each for each in folders if each.namespace == "personal" and each.selectable and (_below(each) or 0) > 0]
 
 
 def phrases(folder: Folder) -> tuple[str, ...]:
-    """What a folder below the root may mean, to be tried in order: the first that the time grammar reads is meant.
+    """The possible phrases of a folder below the root, in the order to try: the first that the time grammar accepts
+    wins.
 
-    "9" and "30" are two levels where "." separates levels: they are first read as it was typed, then by other signs.
+    "9" and "30" are two levels on a server whose separator is ".": they are joined as typed first, then by other signs.
     """
     below = [level for level in map(meaning_of, folder.levels[-(_below(folder) or 0) :]) if level]
     if not _below(folder) or not below:
@@ -74,27 +77,27 @@ def phrases(folder: Folder) -> tuple[str, ...]:
 
 
 def snoozed_folder(folders: Sequence[Folder]) -> Folder | None:
-    """The folder of ours for what is snoozed, where there is one already."""
+    """Our folder for snoozed messages, if it exists."""
     wanted = meaning_of(snoozed_label(folders)).casefold()
     found = [each for each in folders if _own_name(each) == wanted and each.selectable and not _is_of_the_server(each)]
     return min(found, key=lambda folder: (len(folder.levels), folder.name), default=None)
 
 
 def snoozed_label(folders: Iterable[Folder]) -> str:
-    """How that folder is called: `Snoozed`, unless the server's own is."""
+    """Return the name of that folder: `Snoozed`, unless the server's own folder has it."""
     taken = any(_is_of_the_server(folder) and _own_name(folder) == SNOOZED.casefold() for folder in folders)
     return SNOOZED_ELSEWHERE if taken else SNOOZED
 
 
 def archive_folder(folders: Iterable[Folder]) -> Folder | None:
-    """Where people put what they are done with: the folder with that use (RFC 6154), else one of that name."""
+    """The person's archive: the folder with that use (RFC 6154), else one with that name."""
     mine = [folder for folder in folders if folder.selectable and folder.namespace == "personal"]
     by_use = [folder for folder in mine if r"\Archive" in folder.special_use]
     return next(iter([*by_use, *(folder for folder in mine if _own_name(folder) == "archive")]), None)
 
 
 def label_as_name(label: str, *, delimiter: str | None) -> str | None:
-    """A name that every server and every mail program takes, or None where nothing of the label is left."""
+    """A name that every server and mail program accepts, or None if nothing of the label is left."""
     letters = unicodedata.normalize("NFKD", unicodedata.normalize("NFC", label).translate(_LETTERS))
     plain = "".join(letter for letter in letters if not unicodedata.combining(letter))
     if delimiter:
@@ -105,12 +108,12 @@ def label_as_name(label: str, *, delimiter: str | None) -> str | None:
 
 
 def meaning_of(level: str) -> str:
-    """One level as it is read: NFC, trimmed, runs of blanks as one."""
+    """Normalise one level: NFC, trimmed, runs of blanks as one."""
     return " ".join(unicodedata.normalize("NFC", level).split())
 
 
 def same_meaning(one: str, other: str) -> bool:
-    """Whether two levels are one for a person."""
+    """Whether two levels look the same to a person."""
     return _folded(one) == _folded(other)
 
 

@@ -22,20 +22,20 @@ from snoozer.mailboxes.imap.messages import word
 from snoozer.mailboxes.imap.session import MAX_NUMBER, Reply, Session, quoted, reading
 
 ARCHIVE = "Archive"
-# STATUS of so many folders is asked for at once, where the server cannot list it.
+# If the server has no LIST-STATUS, how many STATUS commands to send at once.
 MAX_IN_A_ROW = 8
 _MAX_PATTERNS = 40
-# Of what a server lists: more folders are none of a person's, and longer names none that a person gave.
+# Ignore more folders or longer names than this; no person has them.
 MAX_FOLDERS = 20_000
 MAX_PREFIXES = 100
 MAX_NAME_LENGTH = 1_000
 MAX_LEVELS = 50
 _STATUS_ITEMS = b"(MESSAGES UIDNEXT UIDVALIDITY)"
 _NAMESPACES: tuple[Namespace, ...] = ("personal", "other", "shared")
-# Whether a server has looked for new messages: it comes and goes by itself.
+# The marks say whether the server found new messages; they come and go by themselves.
 _MARKS = re.compile(r"\\\\(?:un)?marked ?", re.IGNORECASE)
 _UNSELECTABLE = {"\\noselect", "\\nonexistent"}
-# In one spelling: some servers write them small.
+# In one spelling: some servers write them in lower case.
 _SPECIAL_USES = {
     f"\\{use.lower()}": f"\\{use}"
     for use in ("All", "Archive", "Drafts", "Flagged", "Important", "Junk", "Sent", "Snoozed", "Trash")
@@ -44,7 +44,7 @@ _SPECIAL_USES = {
 
 @dataclass(frozen=True)
 class Selected:
-    """`uidnext` is 0 where the server does not say it. `can_delete` is False where messages cannot be taken out."""
+    """`uidnext` is 0 if the server does not report it. `can_delete` is False if messages cannot be removed."""
 
     uidvalidity: int
     uidnext: int
@@ -54,7 +54,7 @@ class Selected:
 
 @dataclass(frozen=True)
 class Status:
-    """A folder at a moment: any change of its messages changes it, but for flags."""
+    """The state of a folder: it differs after any change of its messages except of their flags."""
 
     uidvalidity: int
     uidnext: int
@@ -116,7 +116,7 @@ def select(session: Session, name: str, *, command: Literal["SELECT", "EXAMINE"]
 
 
 def statuses(session: Session, names: Collection[str]) -> dict[str, Status]:
-    """Of the folders that exist, none of which is the selected one unless the server can list statuses."""
+    """The statuses of existing folders. Without LIST-STATUS, none of them may be the selected folder."""
     listable = [name for name in names if can_list_status(session) and not set(name) & set("*%")]
     found: dict[str, Status] = {}
     for start in range(0, len(listable), _MAX_PATTERNS):
@@ -128,8 +128,8 @@ def statuses(session: Session, names: Collection[str]) -> dict[str, Status]:
 
 
 def digest(session: Session, names: Collection[str], *, below: Collection[str]) -> Hashable | None:
-    """The server's own words about these folders and all below those prefixes, unread: to be compared with later ones.
-    None where one command cannot tell, or the server refuses it."""
+    """Return the server's own words about these folders and all below those prefixes, unparsed, to compare with later
+    ones. None if one command cannot report it, or the server refuses."""
     if not can_list_status(session) or set("".join([*names, *below])) & set("*%"):
         return None
     patterns = b" ".join(quoted(name) for name in [*names, *(f"{prefix}*" for prefix in below)])
@@ -143,13 +143,12 @@ def digest(session: Session, names: Collection[str], *, below: Collection[str]) 
 
 
 def can_list_status(session: Session) -> bool:
-    """Whether one LIST tells the statuses of many folders (RFC 5819)."""
+    """Whether one LIST reports the statuses of many folders (RFC 5819)."""
     return bool(session.has_capability("LIST-STATUS"))
 
 
 def counts(session: Session, names: Collection[str], *, selected: str | None) -> dict[str, Count]:
-    """Of the folders that the server can tell it of: in one round trip, or for a few dozen of them, and not of the
-    selected one."""
+    """The counts of folders. Without LIST-STATUS, only of a few dozen and not of the selected one."""
     if can_list_status(session):
         reply = session.run("LIST", b'""', b'"*"', b"RETURN", b"(STATUS (MESSAGES UNSEEN))")
         return _read_counts(reply) if reply.ok else {}
@@ -168,9 +167,10 @@ def create_archive(session: Session, folders: Sequence[Folder]) -> str:
 
 
 def create_folders(session: Session, labels: Iterable[str]) -> OurFolders:
-    """Makes what is missing of `Snoozed`, `Snooze` and a folder for each label below it, and subscribes what it made.
+    """Create what is missing of `Snoozed`, `Snooze` and a folder for each label below it, and subscribe the new
+    folders.
 
-    Labels are written as `label_as_name` has them. A folder that means the same is left as it is. Raises ImapError.
+    Labels are written by `label_as_name`. A folder with the same meaning is left as it is. Raises ImapError.
     """
     folders = list_folders(session)
     prefix, delimiter = _place_for_new(folders, _prefixes(session))
@@ -205,7 +205,7 @@ def _list(session: Session) -> Reply:
 
 
 def _is_usable(row: Sequence[Any]) -> bool:
-    """Whether a folder has a name that a mail program could have given it and that can be written down."""
+    """Whether a folder has a name that a mail program could have given it and that can be encoded."""
     name, delimiter = word(row[2]), _optional(row[1])
     if not 0 < len(name) <= MAX_NAME_LENGTH or (delimiter and name.count(delimiter) >= MAX_LEVELS):
         return False
@@ -236,7 +236,7 @@ def _decoded(level: str) -> str:
 
 
 def _namespace_of(name: str, prefixes: Sequence[_Prefix]) -> Namespace:
-    """That of the longest prefix: a shared namespace may have none, and own everything that is left."""
+    """The namespace of the longest matching prefix: a shared one may have no prefix, and own everything else."""
     if name.upper() == "INBOX":
         return "personal"
     fitting = [each for each in prefixes if name.startswith(each.text) or name + (each.delimiter or "") == each.text]
@@ -245,10 +245,10 @@ def _namespace_of(name: str, prefixes: Sequence[_Prefix]) -> Namespace:
 
 
 def _prefixes(session: Session) -> list[_Prefix]:
-    """What the server's namespaces begin with; an empty personal one where it tells nothing."""
+    """The prefixes of the server's namespaces; an empty personal one if it reports none."""
     found = list(_namespaces(session)) if session.has_capability("NAMESPACE") else []
     if len(found) > MAX_PREFIXES:
-        # Each folder's name is compared with each.
+        # Each folder's name is compared with each prefix.
         raise ImapError("protocol", f"The mail server names more than {MAX_PREFIXES} namespaces.")
     if not any(each.namespace == "personal" for each in found):
         found.append(_Prefix(text="", delimiter=_hierarchy_delimiter(session), namespace="personal"))
@@ -281,13 +281,13 @@ def _place_for_new(folders: Sequence[Folder], prefixes: Sequence[_Prefix]) -> tu
     personal = next(each for each in prefixes if each.namespace == "personal")
     tops = {folder.name.lower(): folder for folder in folders if len(folder.levels) == 1}
     if not personal.text and {"folders", "labels"} <= tops.keys() and not tops["folders"].selectable:
-        # Proton's bridge: folders are made below that one only.
+        # Proton's bridge creates folders below this one only.
         return tops["folders"].name + (personal.delimiter or "/"), personal.delimiter
     return personal.text, personal.delimiter
 
 
 def _create_top(session: Session, prefix: str, label: str, delimiter: str | None) -> str:
-    """Below INBOX where the server lets nothing be made at its top and does not say so by NAMESPACE."""
+    """Create folders below INBOX if the server allows none at its top and does not say so by NAMESPACE."""
     try:
         return _create(session, prefix + raw(label))
     except ImapError as error:

@@ -1,4 +1,4 @@
-"""IDLE (RFC 2177) for a selector: what has come is read without waiting, and a dead connection is noticed."""
+"""IDLE (RFC 2177) for a selector: events are read without waiting, and a dead connection is noticed."""
 
 import re
 from collections.abc import Iterable
@@ -17,8 +17,8 @@ _FLAGS = re.compile(rb"\bFLAGS \(([^()]*)\)", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Event:
-    """One line that the server sent on its own. `number` is the message's place in the folder, or how many it has;
-    `flags` are those that it carries now, in small letters."""
+    """One line that the server sent on its own. `number` is the message's sequence number, or the count of messages;
+    `flags` are its flags now, in lower case."""
 
     kind: Kind
     number: int | None = None
@@ -32,21 +32,22 @@ class Idle:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._tag, before = session.begin("IDLE")
-        # Some servers send what has changed in front of "+".
+        # Some servers send changes before "+".
         self._unread = [line for line in before if _is_news(line)]
 
     @property
     def has_input(self) -> bool:
-        """Whether something came that a selector will not report."""
+        """Whether input has arrived that a selector will not report."""
         return bool(self._unread) or self._session.transport.has_input()
 
     def read(self) -> list[Event]:
-        """What has come, without waiting. Raises ImapError when the server or the connection is gone."""
+        """Return the events received so far, without waiting. Raise ImapError if the server or the
+        connection is gone."""
         lines, self._unread = self._unread, []
         return self._events([*lines, *self._session.transport.available_lines()])
 
     def end(self) -> list[Event]:
-        """Ends IDLE, and returns what came until then."""
+        """End IDLE and return the events received until then."""
         transport = self._session.transport
         transport.begin_reply()
         transport.send(b"DONE\r\n")
@@ -62,7 +63,7 @@ class Idle:
                 self._session.transport.close()
                 raise ImapError.from_bye(line[6:].strip())
             if not line.startswith(b"* ") or line.rstrip().endswith(b"}"):
-                # The server ended IDLE by itself, or began a literal, which has no place in any event.
+                # The server ended IDLE by itself, or began a literal, which no event may contain.
                 self._session.transport.close()
                 raise ImapError("gone", "The mail server stopped reporting changes.")
             events.append(event_of(line))
@@ -70,7 +71,7 @@ class Idle:
 
 
 def event_of(line: bytes) -> Event:
-    """What an untagged line tells."""
+    """Parse an untagged line into an event."""
     found = _NUMBERED.match(line.rstrip())
     kind = _KINDS.get(found[2].upper()) if found else None
     if found and kind:

@@ -1,4 +1,5 @@
-"""Messages of the selected folder: their heads, and how one is known again elsewhere. Nothing is marked as read."""
+"""Messages of the selected folder: their heads, and fingerprints to find one again elsewhere. None is
+marked as read."""
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -14,18 +15,18 @@ from snoozer.mailboxes.imap.session import MAX_NUMBER, Session, as_literal, fetc
 
 log = getLogger(__name__)
 
-# Of one command: a reply that is lost leaves little to look for, and lines stay short.
+# Messages per command, so a lost reply affects few and lines stay short.
 BATCH = 200
 DELETED = r"\Deleted"
 SEEN = r"\Seen"
 FLAGGED = r"\Flagged"
 
 _FIELDS = ("Date", "From", "Subject", "Message-ID", "To", "References", "In-Reply-To")
-# What mail programs and servers keep when they append a message anew.
+# The fields that mail programs and servers keep when they append a copy of a message.
 _FINGERPRINTED = _FIELDS[:5]
-# A message may have a header of megabytes; a fingerprint needs no more.
+# A header may have megabytes; a fingerprint needs no more than this.
 _MAX_HEADER_BYTES = 65_536
-# Of 63 bits (RFC 9051).
+# Largest value allowed (63 bits, RFC 9051).
 MAX_SIZE = 2**63 - 1
 HEAD_ITEMS = (
     f"(UID FLAGS RFC822.SIZE INTERNALDATE "
@@ -40,7 +41,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """By which a message is known again after other programs have moved it. `sha256` is over chosen header fields."""
+    """The marks to find a message again after other programs have moved it. `sha256` is over chosen header fields."""
 
     message_id: str | None
     sha256: str
@@ -65,7 +66,7 @@ class Head:
 
     @property
     def deleted(self) -> bool:
-        """Some program marked it to be expunged: for a person it is not there."""
+        """Whether some program marked it to be expunged: its owner regards it as gone."""
         return DELETED.lower() in {flag.lower() for flag in self.flags}
 
 
@@ -79,7 +80,7 @@ class HeaderFields:
 
 
 def heads(session: Session, uids: Iterable[int]) -> list[Head]:
-    """Those that are there, in the order of their UIDs."""
+    """The heads of the messages that exist, in the order of their UIDs."""
     found: list[Head] = []
     for batch in batches(uids):
         found += _heads_of(session, batch)
@@ -93,7 +94,7 @@ def _heads_of(session: Session, batch: Sequence[int]) -> list[Head]:
 
 
 def header_fields(session: Session, uids: Iterable[int], names: Collection[str]) -> list[HeaderFields]:
-    """Those that are there, in the order of their UIDs."""
+    """The header fields of the messages that exist, in the order of their UIDs."""
     chosen = f"(UID INTERNALDATE BODY.PEEK[HEADER.FIELDS ({' '.join(names).upper()})]<0.{_MAX_HEADER_BYTES}>)".encode()
     found = [
         HeaderFields(uid, _internaldate_of(values), _header_of(values) or b"")
@@ -104,7 +105,7 @@ def header_fields(session: Session, uids: Iterable[int], names: Collection[str])
 
 
 def _fetch_each(session: Session, batch: Sequence[int], items: bytes) -> list[tuple[int, dict[bytes, Any]]]:
-    """A message that the server cannot show, for it is broken, does not hide the others: it alone is left out."""
+    """Fetch a batch; leave out only a broken message that the server cannot show, not the others with it."""
     reply = session.run("FETCH", uid_set(batch), items, uid=True)
     if reply.ok:
         wanted = frozenset(batch)
@@ -120,7 +121,7 @@ def _fetch_each(session: Session, batch: Sequence[int], items: bytes) -> list[tu
 
 
 def unread(session: Session, uids: Iterable[int]) -> set[int]:
-    """Those of the UIDs in the selected folder that are unread."""
+    """Return the UIDs of unread messages in the selected folder."""
     found: set[int] = set()
     for batch in batches(uids):
         found |= set(search(session, b"UNSEEN", b"UNDELETED", b"UID", uid_set(batch))) & set(batch)
@@ -128,7 +129,7 @@ def unread(session: Session, uids: Iterable[int]) -> set[int]:
 
 
 def existing(session: Session, uids: Iterable[int]) -> set[int]:
-    """Those of the UIDs that the selected folder has."""
+    """Return the UIDs that exist in the selected folder."""
     found: set[int] = set()
     for batch in batches(uids):
         reply = session.run("FETCH", uid_set(batch), b"(UID FLAGS)", uid=True)
@@ -139,7 +140,7 @@ def existing(session: Session, uids: Iterable[int]) -> set[int]:
 
 
 def search(session: Session, *criteria: bytes) -> list[int]:
-    """The UIDs that the server finds, ascending. Raises ImapError where it refuses."""
+    """Return the UIDs that the server finds, ascending. Raise ImapError if it refuses."""
     reply = session.run("SEARCH", *criteria, uid=True)
     if not reply.ok:
         raise ImapError.from_reply("refused to search", reply.text)
@@ -149,18 +150,18 @@ def search(session: Session, *criteria: bytes) -> list[int]:
 
 def uids_from(session: Session, above: int) -> list[int]:
     """The UIDs of the selected folder that are not below `above`."""
-    # "n:*" also finds the last message when all are below n.
+    # "n:*" also finds the last message if all are below n.
     found = search(session, b"UID", b"%d:*" % max(above, 1))
     return [uid for uid in found if uid >= above]
 
 
 def uids_since(session: Session, day: date) -> list[int]:
-    """The UIDs of what came into the selected folder on this day or later, by the clock of the server."""
+    """The UIDs of messages that came into the selected folder on this day or later, by the server's clock."""
     return search(session, b"SINCE", f"{day.day}-{_MONTHS[day.month - 1]}-{day.year}".encode("ascii"))
 
 
 def flagged(session: Session, flag: str) -> list[int]:
-    """The UIDs of the selected folder that carry a flag: `\\Flagged`, or a keyword; not those marked as deleted."""
+    """The UIDs in the selected folder with a flag, `\\Flagged` or a keyword, without messages marked as deleted."""
     criteria = [b"FLAGGED"] if flag == FLAGGED else [b"KEYWORD", flag.encode("ascii")]
     return search(session, b"UNDELETED", *criteria)
 
@@ -186,7 +187,7 @@ def change_flag(session: Session, uids: Iterable[int], flag: str, *, add: bool) 
 def append(
     session: Session, folder: str, original: bytes, *, flags: Collection[str], date: datetime | None
 ) -> int | None:
-    """Adds a message. Returns its UID where the server says it."""
+    """Add a message. Return its UID if the server reports it."""
     arguments = [quoted(folder), f"({' '.join(flags)})".encode("ascii")]
     if date is not None:
         arguments.append(_internaldate(date))
@@ -200,7 +201,7 @@ def append(
 
 
 def batches(uids: Iterable[int]) -> Iterator[Sequence[int]]:
-    """The UIDs ascending, cut to what one command takes."""
+    """The UIDs ascending, in batches for one command each."""
     ordered = sorted(set(uids))
     for start in range(0, len(ordered), BATCH):
         yield ordered[start : start + BATCH]
@@ -218,7 +219,7 @@ def uid_set(uids: Iterable[int]) -> bytes:
 
 
 def fingerprint(header: bytes, *, size: int, internaldate: datetime) -> Fingerprint:
-    """Of a header's raw bytes, which may hold more fields than are looked at."""
+    """Compute the fingerprint from a header's raw bytes, which may hold more fields than needed."""
     return _fingerprint(_fields(header), size=size, internaldate=internaldate)
 
 
@@ -258,7 +259,7 @@ def _internaldate_of(values: dict[bytes, Any]) -> datetime:
 
 
 def word(atom: object) -> str:
-    """An atom as the text that it was: the parser makes numbers and None of some."""
+    """Return an atom as text: the parser turns some into numbers and None."""
     if atom is None:
         return "NIL"
     return atom.decode("utf-8", "surrogateescape") if isinstance(atom, bytes) else str(atom)

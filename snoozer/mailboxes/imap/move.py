@@ -1,8 +1,8 @@
-"""Messages moved from one folder to another so that each is in one of them at every moment, and proven to have arrived.
+"""Move messages between folders so that each is in a folder at every moment, and prove that they arrived.
 
 Three ways only: UID MOVE; else UID COPY, \\Deleted and UID EXPUNGE; else UID COPY and \\Deleted. Never a bare EXPUNGE
-or CLOSE: they destroy what other programs have marked. A server's OK is no proof: a message counts as moved when
-COPYUID names it, or when it is seen in the target and no more in the source.
+or CLOSE: they destroy messages that other programs have marked. A server's OK is no proof: a message counts as moved if
+COPYUID names it, or if it is seen in the target and no longer in the source.
 """
 
 import re
@@ -32,13 +32,13 @@ _RANGE = re.compile(rb"(\d{1,10})(?::(\d{1,10}))?")
 FailpointHook = Callable[[str, str], None]
 OnCopied = Callable[[Mapping[int, int]], None]
 
-# With these a repetition by COPY would end in the same way.
+# After these codes a retry by COPY would fail in the same way.
 _NO_USE_TO_COPY = frozenset({"no_folder", "quota", "throttled"})
 
 
 @dataclass(frozen=True)
 class Place:
-    """A folder by its raw name, as it was when its UIDs were read. Without `uidvalidity` it is not compared."""
+    """A folder by its raw name, and its state when its UIDs were read. Without `uidvalidity` it is not compared."""
 
     name: str
     uidvalidity: int | None
@@ -46,7 +46,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Arrival:
-    """What became of one message.
+    """The outcome for one message.
 
     `moved`: it is in the target under `uid`. `gone`: it was not in the source. `stayed`: it still is. `unknown`: it has
     left the source, and cannot be distinguished from others in the target.
@@ -72,8 +72,8 @@ class Mover:
     _can_delete: bool = True
 
     def move(self, uids: Iterable[int]) -> dict[int, Arrival]:
-        """What became of each. Raises ImapError before anything is changed when a folder is not what it was, and in
-        the middle when the connection dies."""
+        """Return the outcome for each UID. Raise ImapError before anything is changed if a folder is not as expected,
+        and in the middle if the connection dies."""
         wanted = sorted(set(uids))
         self._compare_folders()
         arrivals = {uid: Arrival("gone") for uid in wanted}
@@ -92,7 +92,7 @@ class Mover:
         self._uidnext = found.uidnext
 
     def _look_at(self, batch: Sequence[int]) -> list[int]:
-        """Those that are there; how each is known again is noted."""
+        """Return the UIDs that exist, and note the fingerprint of each."""
         known = self.known or {}
         unknown = [uid for uid in batch if uid not in known]
         fetched = {head.uid: head.fingerprint for head in heads(self.session, unknown)}
@@ -113,7 +113,7 @@ class Mover:
         codes = response_codes(reply.text)
         if error.code in _NO_USE_TO_COPY or "NOPERM" in codes:
             raise error
-        # A server may have moved some before it refused.
+        # A server may have moved some messages before it refused.
         moved = copyuids(reply)
         left = sorted(existing(self.session, uids))
         arrivals = self._verified([uid for uid in uids if uid not in left], moved)
@@ -122,7 +122,7 @@ class Mover:
         return arrivals | (self._copy_and_delete(left) if left else {})
 
     def _verified(self, uids: Sequence[int], proven: Mapping[int, int]) -> dict[int, Arrival]:
-        """After a MOVE: those without a COPYUID are looked for in the source and then in the target."""
+        """Check a MOVE: search for messages without a COPYUID in the source, then in the target."""
         arrivals = {uid: Arrival("moved", proven[uid]) for uid in uids if uid in proven}
         doubtful = [uid for uid in uids if uid not in proven]
         if not doubtful:
@@ -134,7 +134,7 @@ class Mover:
         return arrivals | {uid: Arrival("moved", found[uid]) if uid in found else Arrival("unknown") for uid in left}
 
     def _copy_and_delete(self, uids: Sequence[int]) -> dict[int, Arrival]:
-        """The originals are marked only when their copies are proven."""
+        """Delete originals only after their copies are proven."""
         if not self._can_delete:
             raise ImapError("denied", "The mail server lets no message be taken out of this folder.")
         reply = self.session.run("COPY", uid_set(uids), quoted(self.target.name), uid=True)
@@ -154,7 +154,7 @@ class Mover:
         return {uid: self._copy_of(uid, copied, there) for uid in uids}
 
     def _not_copied(self, reply: Reply, uids: Sequence[int]) -> dict[int, Arrival]:
-        """COPY does all or nothing; what another program has just expunged is no reason to give up."""
+        """COPY is all or nothing; a message that another program has just expunged is no reason to give up."""
         if "EXPUNGEISSUED" not in response_codes(reply.text):
             raise ImapError.from_reply("refused to copy messages", reply.text)
         there = existing(self.session, uids)
@@ -168,7 +168,7 @@ class Mover:
     def _seen_in_target(self, uids: Sequence[int], *, taken: Iterable[int]) -> dict[int, int]:
         """The new UIDs of messages that have arrived since the move began; the source is selected again after it.
 
-        Messages that cannot be distinguished are matched in their order, when as many have come as have left.
+        Messages that cannot be distinguished are matched in their order, if as many have arrived as have left.
         """
         self.select(self.target.name)
         new = [head for head in heads(self.session, self._newest()) if not head.deleted]
@@ -179,14 +179,14 @@ class Mover:
             arrived = [head.uid for head in free if is_same(head, known)]
             exact = [head.uid for head in free if is_same(head, known) and head.fingerprint.sha256 == known.sha256]
             if len(exact) >= len(alike):
-                # More than were sent: another program has copied the same message meanwhile.
+                # More arrived than were sent: another program copied the same message at the same time.
                 found |= dict(zip(alike, exact[-len(alike) :], strict=True))
             elif len(arrived) == len(alike):
                 found |= dict(zip(alike, arrived, strict=True))
         return found
 
     def _newest(self) -> list[int]:
-        """What the target did not have before; a server without UIDNEXT is asked for a few thousand."""
+        """The UIDs that are new in the target; without UIDNEXT, the newest few thousand."""
         return uids_from(self.session, self._uidnext)[-MAX_LOOKED_AT:]
 
     def _alike(self, uids: Sequence[int]) -> Iterator[tuple[Fingerprint, list[int]]]:
@@ -203,7 +203,7 @@ class Mover:
 
 
 def delete(session: Session, uids: Sequence[int], *, after_flag: Callable[[], None] | None = None) -> None:
-    """Marks messages of the selected folder as deleted, and expunges just these where the server can."""
+    """Mark messages of the selected folder as deleted, and expunge only these if the server can."""
     change_flag(session, uids, DELETED, add=True)
     if after_flag is not None:
         after_flag()
@@ -212,7 +212,7 @@ def delete(session: Session, uids: Sequence[int], *, after_flag: Callable[[], No
     for batch in batches(uids):
         reply = session.run("EXPUNGE", uid_set(batch), uid=True)
         if not reply.ok:
-            # They are marked, which our own views take for gone.
+            # They are marked as deleted, which our own pages treat as gone.
             return
 
 
@@ -229,7 +229,7 @@ def copyuids(reply: Reply) -> dict[int, int]:
 
 
 def _uids_of(numbers: bytes) -> list[int]:
-    """The UIDs of a set as it stands; empty when it is none, or larger than what we ask for."""
+    """The UIDs of a set in its order; empty if it is no valid set, or larger than what we ask for."""
     found: list[int] = []
     for part in numbers.split(b",")[: BATCH + 1]:
         found_range = _RANGE.fullmatch(part)
@@ -243,6 +243,6 @@ def _uids_of(numbers: bytes) -> list[int]:
 
 
 def require_same(place: Place, uidvalidity: int) -> None:
-    """Raises ImapError (`uidvalidity`) when the folder's UIDs mean other messages than they did."""
+    """Raise ImapError (`uidvalidity`) if the folder's UIDs now mean other messages."""
     if place.uidvalidity is not None and place.uidvalidity != uidvalidity:
         raise ImapError("uidvalidity", "The mail server has numbered a folder's messages anew.")

@@ -1,4 +1,4 @@
-"""Lists of messages in the selected folder, and parts of one: what a page shows. Nothing is marked as read."""
+"""Lists of messages in the selected folder, and parts of a message, for a page. No message is marked as read."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ from snoozer.mailboxes.imap.messages import HEAD_ITEMS, Head, batches, head_of, 
 from snoozer.mailboxes.imap.session import Reply, Session, fetched_leniently, quoted
 from snoozer.mailboxes.imap.threads import by_ids, read_trees, thread_command
 
-# How far around a page the rest of its conversations is looked for.
+# How far around a page to look for the rest of its conversations.
 THREAD_REACH = 1_000
-# The same by a search, for which a server may read each message's header anew.
+# The same for a search, for which a server may read each header again.
 SEARCH_REACH = 300
-# A server that is asked for conversations reads the whole folder at the first time: so many take it a few seconds.
+# Asked for conversations, a server reads the whole folder the first time: this many messages take a few seconds.
 MAX_THREADED = 20_000
 MAX_CONVERSATION = 100
 _ITEMS = HEAD_ITEMS.removesuffix(b")") + b" BODYSTRUCTURE)"
-# So much of the first text is fetched with it, for servers that make no snippets themselves (RFC 8970).
+# Bytes of the first text to fetch with it, for servers that make no snippets themselves (RFC 8970).
 _START_BYTES = 2_048
 _MAX_PARTS = 200
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
@@ -43,7 +43,7 @@ class PartInfo:
 
     @property
     def is_attachment(self) -> bool:
-        """Whether it is a file to people, and not what is shown as text or within it."""
+        """Whether people regard it as a file, and not as text or a picture within the text."""
         if self.disposition == "attachment":
             return self.type not in _SIGNATURES
         if self.type.startswith("text/"):
@@ -54,8 +54,8 @@ class PartInfo:
 
 @dataclass(frozen=True)
 class Listed:
-    """A message in a list: its head, its number in the folder, its parts and the begin of its text, as far as the
-    server tells them."""
+    """A message in a list: its head, its number in the folder, its parts and the beginning of its text, if the server
+    reports them."""
 
     head: Head
     number: int
@@ -64,7 +64,7 @@ class Listed:
 
     @property
     def charset(self) -> str | None:
-        """What its first text is in, and raw header fields most likely, too."""
+        """The charset of its first text, which raw header fields most likely use, too."""
         return next((part.charset for part in self.parts if part.charset), None)
 
     @property
@@ -74,8 +74,8 @@ class Listed:
 
 @dataclass(frozen=True)
 class Window:
-    """Messages with consecutive numbers, ascending. `trees` are the UIDs of each conversation in and around it; None
-    where the server was not asked, or cannot tell."""
+    """Messages with consecutive numbers, ascending. `trees` are the UIDs of each conversation in and around it; None if
+    the server was not asked, or cannot report them."""
 
     listed: list[Listed]
     trees: list[frozenset[int]] | None
@@ -95,7 +95,7 @@ def window(session: Session, first: int, last: int, *, exists: int, threads: boo
 
 
 def listed(session: Session, uids: Iterable[int]) -> list[Listed]:
-    """The messages with these UIDs that are there, ascending."""
+    """The existing messages with these UIDs, ascending."""
     found: list[Listed] = []
     for batch in batches(uids):
         reply = session.run("FETCH", uid_set(batch), _listed_items(session), uid=True)
@@ -118,15 +118,15 @@ def start_of(session: Session, uid: int, *, size: int) -> tuple[Listed, bytes] |
 
 
 def _start_without_parts(session: Session, uid: int, *, size: int) -> tuple[Listed, bytes] | None:
-    """For a message whose parts a server cannot tell."""
+    """Fetch the beginning of a message whose parts the server cannot report."""
     found = _without_parts(heads(session, [uid]))
     original = fetch_section(session, uid, "", size=size) if found else None
     return None if original is None else (found[0], original)
 
 
 def fetch_section(session: Session, uid: int, section: str, *, size: int) -> bytes | None:
-    """At most `size` bytes of a section: a part's number, "2.MIME", or all where it is empty. None when it is not
-    there."""
+    """At most `size` bytes of a section: a part's number, "2.MIME", or "" for the whole message. None if it does not
+    exist."""
     item = b"(UID BODY.PEEK[%s]<0.%d>)" % (section.encode("ascii"), size)
     reply = session.run("FETCH", b"%d" % uid, item, uid=True)
     if not reply.ok:
@@ -138,8 +138,8 @@ def fetch_section(session: Session, uid: int, section: str, *, size: int) -> byt
 
 
 def conversation(session: Session, uid: int, *, number: int, exists: int, ids: Sequence[str]) -> list[int]:
-    """The UIDs of the messages that belong together with one, itself included, near it in its folder. `ids` are its
-    own Message-ID and those that it names."""
+    """The UIDs of the messages that belong together with one, itself included, near it in its folder. `ids` are its own
+    Message-ID and the ids that it refers to."""
     thread = thread_command(session) if exists <= MAX_THREADED else None
     reach = SEARCH_REACH if thread is None else THREAD_REACH
     around = b"%d:%d" % (max(1, number - reach), max(1, min(exists, number + reach)))
@@ -156,19 +156,21 @@ def conversation(session: Session, uid: int, *, number: int, exists: int, ids: S
 
 
 def ids_of(head: Head) -> tuple[str, ...]:
-    """Those that a message names, and its own at the end."""
+    """The ids that a message refers to, with its own last."""
     return thread_ids(head.references or head.in_reply_to, head.message_id)
 
 
 def _naming(ids: Sequence[str]) -> list[bytes]:
-    """Criteria for messages that have or name the first, or the last two of these."""
+    """Criteria for messages that have or refer to the first, or the last two of these ids."""
     chosen = list(dict.fromkeys([ids[0], *ids[-2:]]))
     tests = [[b"HEADER", field, quoted(id)] for id in chosen for field in (b"Message-ID", b"References")]
     return [b"OR"] * (len(tests) - 1) + [each for test in tests for each in test]
 
 
 def _listed(session: Session, reply: Reply) -> list[Listed]:
-    """What a server sent that cannot be read does not hide the rest: it is asked for once more, without its parts."""
+    """Parse a list of messages; fetch again, without its parts, any that cannot be parsed, so that it does not hide the
+    rest.
+    """
     shown = fetched_leniently(reply)
     found = {uid: _one(values) for uid, values in shown.items() if is_head(values)}
     unread = shown.keys() - found.keys()
@@ -177,7 +179,7 @@ def _listed(session: Session, reply: Reply) -> list[Listed]:
 
 
 def _one_by_one(session: Session, first: int, last: int, reply: Reply) -> list[Listed]:
-    """The server refused to show them all: what it can show is asked for without the parts, by halves."""
+    """The server refused to show the whole range: fetch what it can show by halves, without the parts."""
     error = ImapError.from_reply("refused to show messages", reply.text)
     if error.code != "protocol":
         raise error
@@ -189,7 +191,7 @@ def _without_parts(found: Iterable[Head]) -> list[Listed]:
 
 
 def _listed_items(session: Session) -> bytes:
-    """With both: Cyrus knows PREVIEW and has none."""
+    """Fetch both: Cyrus offers PREVIEW and returns none."""
     preview = b" PREVIEW" if session.has_capability("PREVIEW") else b""
     return _ITEMS.removesuffix(b")") + preview + b" BODY.PEEK[1]<0.%d>)" % _START_BYTES
 
@@ -200,7 +202,7 @@ def _one(values: dict[bytes, Any]) -> Listed:
 
 
 def _snippet(values: dict[bytes, Any], parts: Sequence[PartInfo]) -> str | None:
-    """What the server says itself, or the begin of the first part where that is text."""
+    """The server's own snippet, or the beginning of the first part if that is text."""
     if isinstance(preview := values.get(b"PREVIEW"), bytes):
         return snippet(preview.decode("utf-8", "replace"))
     start = values.get(b"BODY[1]<0>", values.get(b"BODY[1]"))
@@ -212,7 +214,7 @@ def _snippet(values: dict[bytes, Any], parts: Sequence[PartInfo]) -> str | None:
 
 
 def _within(start: bytes, *, depth: int) -> bytes:
-    """The first leaf of a part that has others within: behind the boundary and the header of each level, and before the
+    """The first leaf of a nested part: after the boundary and the header of each level, and before the
     next boundary."""
     for _ in range(depth):
         _, _, start = start.partition(b"--")
@@ -223,7 +225,7 @@ def _within(start: bytes, *, depth: int) -> bytes:
 
 
 def parts_of(structure: object) -> tuple[PartInfo, ...]:
-    """The leaves of a BODYSTRUCTURE; none of one that cannot be read."""
+    """The leaves of a BODYSTRUCTURE; empty if it cannot be parsed."""
     found: list[PartInfo] = []
     try:
         for part in _leaves(structure, ""):
@@ -247,7 +249,7 @@ def _leaves(structure: Any, number: str) -> Iterator[PartInfo]:
 
 def _leaf(structure: Sequence[Any], number: str) -> PartInfo:
     kind = f"{word(structure[0])}/{word(structure[1])}".lower()
-    # What a message within has, and a text, lies before the fields that all have (RFC 3501 §7.4.2).
+    # Embedded messages and texts have extra fields before the common ones (RFC 3501 §7.4.2).
     before = 3 if kind == "message/rfc822" else 1 if kind.startswith("text/") else 0
     placed = structure[8 + before] if len(structure) > 8 + before else None
     disposition, named = (word(placed[0]).lower(), placed[1]) if isinstance(placed, tuple) else (None, ())

@@ -1,6 +1,6 @@
 """Search of a folder, asked of its server: terms as criteria of RFC 3501 §6.4.4.
 
-A text of a person's is sent quoted, or as a literal: it never is a part of the command.
+A person's text is sent quoted, or as a literal: it is never part of the command.
 """
 
 import re
@@ -37,7 +37,9 @@ def uids(session: Session, terms: Sequence[Term[Field]], *, below: int | None, m
 
 
 def _extended(session: Session, criteria: list[bytes], *, below: int | None, most: int) -> list[int] | None:
-    """As ranges (RFC 4731), so that a hundred thousand are a short reply. None where the server did not say it so."""
+    """Return UIDs from ranges (RFC 4731), so that 100,000 hits are a short reply. None if the server did not reply in
+    ranges.
+    """
     reply = session.run("SEARCH", b"RETURN", b"(ALL)", *criteria, uid=True)
     if not reply.ok:
         raise ImapError.from_reply("refused to search", reply.text)
@@ -45,8 +47,8 @@ def _extended(session: Session, criteria: list[bytes], *, below: int | None, mos
 
 
 def newest(reply: Reply, *, below: int | None, most: int) -> list[int]:
-    """The newest UIDs of a reply in ranges, under `below`, ascending: no more than `most` are written out, for a reply
-    of some bytes may stand for billions."""
+    """The newest UIDs of a reply in ranges, under `below`, ascending. At most `most` are expanded, because a reply of
+    some bytes may stand for billions."""
     top = MAX_NUMBER if below is None else min(below - 1, MAX_NUMBER)
     found: set[int] = set()
     for high, low in nlargest(most, _ranges(reply, top=top)):
@@ -55,7 +57,7 @@ def newest(reply: Reply, *, below: int | None, most: int) -> list[int]:
 
 
 def _ranges(reply: Reply, *, top: int) -> Iterator[tuple[int, int]]:
-    """The end and the begin of each, none above `top`."""
+    """The end and the beginning of each range, none above `top`."""
     for row in reply.untagged["ESEARCH"]:
         for uid_set in _UID_SETS.findall(row if isinstance(row, bytes) else b""):
             for one, other in _RANGE.findall(uid_set):

@@ -1,8 +1,8 @@
-"""IMAPClient over a connection of ours: one way to run a command and to read its reply, errors sorted.
+"""IMAPClient over our own connection: one way to run a command and to read its reply, with errors sorted.
 
-What IMAPClient drops is read here: response codes beside and inside of the tagged reply (COPYUID), replies to a literal
-that the server does not want, FETCH responses that carry no UID. The pinned version's private names are used in this
-module only.
+This module reads what IMAPClient drops: response codes around and inside the tagged reply (COPYUID), replies to a
+literal that the server refuses, FETCH responses without a UID. Only this module uses private names of the pinned
+version.
 """
 
 import imaplib
@@ -29,11 +29,11 @@ _NO_IMAP = "What answers at this port of the mail server is no IMAP."
 _UNREADABLE = "The mail server sent what is no IMAP."
 _UNPARSABLE = (ValueError, RecursionError, imaplib.IMAP4.error)
 _UID = re.compile(rb"\bUID (\d+)")
-# What a reply raises that is IMAP in its signs, and holds other things than the standard says.
+# Errors while parsing a reply with valid IMAP syntax whose values break the standard.
 _UNUSABLE = (*_UNPARSABLE, TypeError, LookupError, AttributeError, OverflowError)
 # UIDs and UIDVALIDITY are of 32 bits.
 MAX_NUMBER = 2**32 - 1
-# How imaplib words a BAD.
+# How imaplib words a BAD response.
 _BAD = re.compile(r"command error: BAD \[b(['\"])(.*)\1\]\Z", re.DOTALL)
 
 
@@ -63,11 +63,11 @@ class Reply:
 
 @contextmanager
 def reading() -> Iterator[None]:
-    """What a server sent is read within: where it is not what the standard says, ImapError is raised."""
+    """Convert parsing errors to ImapError: the server's reply is not what the standard says."""
     try:
         yield
     except _UNUSABLE:
-        # Without its cause: that one's text holds what was sent.
+        # `from None`: the original error's text contains what was sent.
         raise ImapError("protocol", _UNREADABLE) from None
 
 
@@ -97,7 +97,7 @@ class _Imap4(imaplib.IMAP4):
         try:
             return super()._get_response()  # type: ignore[misc]
         except (ValueError, TypeError) as error:
-            # Lengths of thousands of digits, among others.
+            # For example, lengths of thousands of digits.
             raise self.abort(type(error).__name__) from None
 
     def _check_bye(self) -> None:
@@ -107,7 +107,7 @@ class _Imap4(imaplib.IMAP4):
             raise ImapError.from_bye(bye[-1] if isinstance(bye[-1], bytes) else b"")
 
     def _log(self, line: str) -> None:
-        """The last lines are not kept: they hold subjects and addresses."""
+        """Do not keep the last lines: they hold subjects and addresses."""
 
 
 class Session(IMAPClient):  # type: ignore[misc]
@@ -128,7 +128,7 @@ class Session(IMAPClient):  # type: ignore[misc]
         return _Imap4(self.transport, self.host)
 
     def _set_read_timeout(self) -> None:
-        """The transport ends every wait."""
+        """Do nothing: the transport ends every wait."""
 
     def capabilities(self) -> tuple[bytes, ...]:
         offered = self._offered or tuple(str(name).encode() for name in self._imap.capabilities)
@@ -138,7 +138,7 @@ class Session(IMAPClient):  # type: ignore[misc]
         return capability in self._without
 
     def ask_capabilities(self) -> None:
-        """What the server can do from now on: some offer more after TLS and after the login."""
+        """Ask for the capabilities again: some servers offer more after TLS and after the login."""
         reply = self.run("CAPABILITY")
         offered = [word for row in reply.untagged.get("CAPABILITY", []) for word in bytes(row).upper().split()]
         if not reply.ok or not offered:
@@ -150,7 +150,7 @@ class Session(IMAPClient):  # type: ignore[misc]
         return bool(self._imap.state != "NONAUTH")
 
     def start_tls(self, context: ssl.SSLContext) -> None:
-        """STARTTLS. Raises ImapError rather than going on without."""
+        """STARTTLS. Raise ImapError if it fails: the session never continues without TLS."""
         if self.is_logged_in or not self.has_capability("STARTTLS"):
             raise ImapError("tls", "The mail server offers no STARTTLS at this port.")
         reply = self.run("STARTTLS")
@@ -195,7 +195,7 @@ class Session(IMAPClient):  # type: ignore[misc]
         return self._reply(status, data)
 
     def authenticate(self, mechanism: str, response: bytes) -> Reply:
-        """AUTHENTICATE with one response; whatever the server asks for after it gets an empty one."""
+        """AUTHENTICATE with one response; any further challenge gets an empty one."""
         self._begin()
         answers = iter([response])
         try:
@@ -205,7 +205,7 @@ class Session(IMAPClient):  # type: ignore[misc]
         return self._reply(status, data)
 
     def logged_in(self) -> None:
-        """To be called after a LOGIN that `run` sent."""
+        """Must be called after a LOGIN that `run` sent."""
         self._imap.state = "AUTH"
 
     def begin(self, command: str) -> tuple[bytes, list[bytes]]:
@@ -237,7 +237,7 @@ class Session(IMAPClient):  # type: ignore[misc]
         return Reply(ok=status == "OK", text=text, untagged=untagged)
 
     def _ended_by(self, error: imaplib.IMAP4.error) -> Reply:
-        """The reply behind an exception: BAD, or a NO to the announcement of a literal."""
+        """The reply in an exception: BAD, or a NO to the announcement of a literal."""
         ended = [result for result in self._imap.tagged_commands.values() if result]
         if isinstance(error, imaplib.IMAP4.abort):
             if not ended:
@@ -252,7 +252,7 @@ class Session(IMAPClient):  # type: ignore[misc]
 
 
 def quoted(text: str) -> bytes:
-    """A folder's raw name, or any other text, as an argument: quoted, or as a literal where that is needed."""
+    """A folder's raw name, or any other text, as an argument: quoted, or as a literal if necessary."""
     data = text.encode("utf-8", "surrogateescape")
     if any(byte > 126 or byte < 32 for byte in data):
         literal: bytes = _literal(data)
@@ -269,8 +269,8 @@ def as_literal(data: bytes) -> bytes:
 def fetched(reply: Reply) -> dict[int, dict[bytes, Any]]:
     """The FETCH responses by UID.
 
-    Those without a UID are dropped: their number is that of the message in the folder, and other programs' changes of
-    flags come so at any time.
+    Responses without a UID are dropped: they carry only the message's number in the folder, and other programs' changes
+    of flags come in this form at any time.
     """
     found: dict[int, dict[bytes, Any]] = {}
     with reading():
@@ -282,7 +282,7 @@ def fetched(reply: Reply) -> dict[int, dict[bytes, Any]]:
 
 
 def fetched_leniently(reply: Reply) -> dict[int, dict[bytes, Any]]:
-    """The same, for replies with structures of strangers' messages: of one that cannot be read nothing but the UID."""
+    """As `fetched`, for replies with structures of strangers' messages; unparsable ones keep only their UID."""
     found: dict[int, dict[bytes, Any]] = {}
     for row in reply.rows("FETCH"):
         try:

@@ -1,18 +1,18 @@
-"""Conversations: as the server tells them (RFC 5256), or by the ids that messages name."""
+"""Conversations: as the server reports them (RFC 5256), or by the ids in messages."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from snoozer.mailboxes.imap.session import Reply, Session
 
-# REFS is REFERENCES without joining what only has the same subject.
+# REFS is REFERENCES without joining messages that only share a subject.
 _ALGORITHMS = ("REFS", "REFERENCES")
-# More than a server is asked about at once: what it tells beyond that is left out.
+# The largest number of UIDs in one request to a server; its reply is ignored beyond that.
 MAX_UIDS = 5_000
 
 
 def thread_command(session: Session) -> tuple[bytes, ...] | None:
-    """The begin of a command for conversations, by UID; None where the server has none."""
+    """The beginning of a command for conversations, by UID; None if the server has none."""
     for algorithm in _ALGORITHMS:
         if session.has_capability(f"THREAD={algorithm}"):
             return b"UID", b"THREAD", algorithm.encode("ascii"), b"UTF-8"
@@ -20,7 +20,7 @@ def thread_command(session: Session) -> tuple[bytes, ...] | None:
 
 
 def read_trees(reply: Reply) -> list[frozenset[int]]:
-    """The UIDs of each conversation. A message is in one only: to join what overlaps takes quadratic time."""
+    """The UIDs of each conversation. A message is in one only, because joining overlaps takes quadratic time."""
     found: list[frozenset[int]] = []
     seen: set[int] = set()
     for row in reply.rows("THREAD"):
@@ -35,7 +35,7 @@ def read_trees(reply: Reply) -> list[frozenset[int]]:
 
 
 def _top_level(text: bytes) -> Iterator[frozenset[int]]:
-    """By counting brackets: a conversation may be nested deeper than a parser likes."""
+    """Parse by counting brackets: a conversation may be nested too deep for a recursive parser."""
     depth, uids = 0, set[int]()
     for token in text.replace(b"(", b" ( ").replace(b")", b" ) ").split():
         if token == b"(":
@@ -50,7 +50,7 @@ def _top_level(text: bytes) -> Iterator[frozenset[int]]:
 
 
 def by_ids(messages: Mapping[int, Iterable[str]]) -> list[frozenset[int]]:
-    """Conversations of messages, by the ids that each has and names: two that share one belong together."""
+    """Conversations by the ids that each message has and refers to: two messages that share one belong together."""
     leader: dict[Any, Any] = {}
 
     def root(of: Any) -> Any:

@@ -1,7 +1,7 @@
 """Bytes of an IMAP connection: a connected socket, TLS, a read buffer of our own, and an end to every wait.
 
-The buffer is ours because a selector sees the socket only: what was read beyond a line, or lies decrypted inside the
-TLS object, would be slept over. Raises ImapError.
+The buffer is ours because a selector sees the socket only: it would not report bytes that were already read, or that
+lie decrypted inside the TLS object. Raises ImapError.
 """
 
 import socket
@@ -13,13 +13,13 @@ from functools import cache
 from snoozer.mailboxes.imap.errors import ImapError, handshake_failed
 
 MAX_LINE_BYTES = 1_000_000
-# Of one reply that shows messages; the largest messages that mail servers accept are half of it.
+# Limit for one reply that shows messages; twice the largest mail that servers accept.
 MAX_MESSAGE_BYTES = 128 * 1024 * 1024
-# Of any other reply, and of what is no message's bytes in those: lists of folders and of numbers, structures. Read, it
-# takes many times as much memory.
+# Limit for any other reply, and for everything except message bytes in such a reply: lists of folders and numbers,
+# structures. Parsed, it takes many times as much memory.
 MAX_REPLY_BYTES = 8 * 1024 * 1024
 MAX_REPLY_LINES = 100_000
-# Of what comes during one IDLE. It is read by a thread that all mailboxes share.
+# Limit for the events of one IDLE, which are read by a thread that all mailboxes share.
 MAX_EVENT_BYTES = 1024 * 1024
 # A reply may take this many times the timeout, as long as bytes keep coming.
 MAX_SLOWNESS = 10
@@ -53,13 +53,13 @@ class Transport:
         self.begin_reply()
 
     def begin_reply(self, *, max_bytes: int = MAX_REPLY_BYTES) -> None:
-        """A new command begins: its reply has all the time and all the bytes again."""
+        """A new command begins: reset the limits of time and bytes for its reply."""
         self._reply_ends = time.monotonic() + MAX_SLOWNESS * self._timeout
         self._reply_bytes = self._reply_lines = self._reply_text = 0
         self._max_bytes = max_bytes
 
     def start_tls(self, context: ssl.SSLContext, host: str) -> None:
-        """The handshake, and the server's name compared with its certificate."""
+        """Do the handshake, and verify the certificate for the server's name."""
         if self._buffer:
             raise self._fail(ImapError("tls", "The mail server sent something before TLS began."))
         try:
@@ -69,13 +69,13 @@ class Transport:
             raise self._fail(handshake_failed(error)) from error
 
     def send(self, data: bytes) -> None:
-        """What is sent leaves when a reply is waited for, or by `flush`: a command in pieces would cost 40 ms each."""
+        """Buffer data until a reply is awaited, or until `flush`: a command in pieces would cost 40 ms each."""
         self._unsent += data
         if len(self._unsent) > _CHUNK:
             self.flush()
 
     def flush(self) -> None:
-        """Returns when the operating system has every byte."""
+        """Return when the operating system has every byte."""
         self._require_alive()
         data, self._unsent = self._unsent, bytearray()
         try:
@@ -85,7 +85,7 @@ class Transport:
             raise self._fail(ImapError("gone", "The connection to the mail server broke.")) from error
 
     def send_last(self, data: bytes) -> None:
-        """What the operating system takes of it at once; never raises, never waits."""
+        """Send as much as the operating system takes at once; never raises, never waits."""
         if self.alive:
             with suppress(OSError):
                 self.socket.setblocking(False)
@@ -108,7 +108,7 @@ class Transport:
         return self._take(end + 1)
 
     def read(self, size: int) -> bytes:
-        """Exactly so many bytes."""
+        """Read exactly this many bytes."""
         if size > self._max_bytes - self._reply_bytes + len(self._buffer):
             raise self._fail(ImapError("protocol", "The mail server sent more than a message may be long."))
         while len(self._buffer) < size:
@@ -121,8 +121,8 @@ class Transport:
         return b"\n" in self._buffer or pending > 0
 
     def available_lines(self) -> list[bytes]:
-        """The whole lines that have come, without waiting. Raises ImapError when the connection ended, or when half a
-        line came and the rest did not within the timeout."""
+        """The complete lines received so far, without waiting. Raises ImapError if the connection ended, or if the rest
+        of a line did not arrive within the timeout."""
         ended = self._drain()
         lines = []
         while (end := self._buffer.find(b"\n")) >= 0:
@@ -139,7 +139,7 @@ class Transport:
             self.socket.close()
 
     def _drain(self) -> bool:
-        """All that has come into the buffer. Returns True at the end of the stream."""
+        """Read all available bytes into the buffer. Return True at the end of the stream."""
         self._require_alive()
         try:
             self.socket.setblocking(False)
@@ -161,7 +161,7 @@ class Transport:
             raise self._fail(ImapError("gone", "The mail server sent half a line and nothing more."))
 
     def _receive(self) -> None:
-        """Some more bytes into the buffer."""
+        """Read some more bytes into the buffer."""
         self._require_alive()
         if self._unsent:
             self.flush()
