@@ -1,5 +1,5 @@
-"""Reading a mailbox, wherever it is: lists, search, one message, and what a person does to it.
+"""Reading a mailbox: lists, search, one message, and a person's acts on it.
 
-`mailbox.Mailbox` is the interface: `kept.KeptMailbox` is the one that Snoozer keeps, and `connected.ConnectedMailbox`
-one at a server of its owner's.
+`mailbox.Mailbox` is the interface: `kept.KeptMailbox` is the mailbox that Snoozer keeps, and
+`connected.ConnectedMailbox` a mailbox at its owner's server.
 """

@@ -1,4 +1,4 @@
-"""Attachments of messages: of a whole one by their place in it, of a large one as its server describes its parts."""
+"""Attachments of messages: of a whole message by their position, of a large one as its server describes its parts."""
 
 import re
 from collections.abc import Iterable
@@ -17,14 +17,14 @@ Contents = dict[str, tuple[Attachment, bytes]]
 
 
 def contents_in(original: bytes) -> Contents:
-    """The attachments of a whole message, decoded, by what names each: of a large one they are read once only."""
+    """The attachments of a whole message, decoded, by their part names, so that a large message is parsed only once."""
     parts = message_parser.parse_attachments(original)
     numbered = [(_numbered(index, part), part.content) for index, part in enumerate(parts)]
     return {shown.part: (shown, content) for shown, content in numbered}
 
 
 def attachment_in(contents: Contents, part: str) -> tuple[Attachment, bytes]:
-    """One of them. Raises MailboxError (`gone`)."""
+    """Return one attachment. Raise MailboxError (`gone`)."""
     if part not in contents:
         raise MailboxError("gone", gettext(NO_PART))
     return contents[part]
@@ -44,7 +44,7 @@ def describe(part: PartInfo) -> Attachment:
 
 
 def part_number(part: str) -> str | None:
-    """What the server calls an attachment that it described; None for another one."""
+    """The server's part number of an attachment that it described; None for another attachment."""
     found = _NUMBER.fullmatch(part)
     return None if found is None else found[1]
 

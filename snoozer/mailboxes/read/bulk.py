@@ -1,5 +1,5 @@
-"""Acts on many messages of a connected mailbox. They are looked at first, with no transaction open; then all of the act
-is one transaction, and the process that watches the mailbox moves what it has to."""
+"""Acts on many messages of a connected mailbox. The messages are fetched first, with no transaction open; then the
+whole act is one transaction, and the process that watches the mailbox moves the messages."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,8 +27,8 @@ Work = Callable[[Connection], Done]
 
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """Messages of a mailbox as they were seen just now, `missing` of the chosen ones being gone, and how many were
-    chosen."""
+    """Messages of a mailbox as they were fetched just now. `total` counts the chosen messages, `missing` those among
+    them no longer there."""
 
     mailbox: ConnectedMailbox
     seen: list[Seen]
@@ -37,7 +37,7 @@ class Chosen:
 
 
 def choose(mailbox: ConnectedMailbox, keys: Collection[str]) -> Chosen:
-    """These messages of a list. Asks the mail server, so no transaction may be open. Raises MailboxError."""
+    """Fetch these messages of a list. Asks the mail server, so no transaction may be open. Raises MailboxError."""
     return _looked_at(mailbox, [_parsed(key) for key in dict.fromkeys(keys)])
 
 
@@ -85,7 +85,7 @@ def being_done(chosen: Chosen) -> Work:
 
 
 def to_inbox(chosen: Chosen, by: By) -> Work:
-    """Prepares the move of messages into the inbox; the snoozes of those that are asleep are cancelled."""
+    """Prepare the move of messages into the inbox; snoozes of sleeping messages are cancelled."""
     mailbox = chosen.mailbox
 
     def work(connection: Connection) -> Done:
@@ -122,7 +122,9 @@ def _is_asleep(entry: Found) -> bool:
 
 
 def _sightings(connection: Connection, chosen: Chosen, seen: Sequence[Seen]) -> list[Sighting]:
-    """Each under the id by which it is entered there, its own id, or one for this copy where that is another's."""
+    """Return each message under the id of its entry, its own id, or a substitute id for this copy if another has that
+    id.
+    """
     mailbox = chosen.mailbox
     entries = entries_of(connection, mailbox, seen)
     found = {each.at: sighting_of(mailbox, each) for each in seen}

@@ -1,4 +1,4 @@
-"""A mailbox at a server of its owner's, read by IMAP. No copy of anybody's mail is kept: each call asks the server."""
+"""A mailbox at its owner's server, read by IMAP. Snoozer keeps no copy of the mail: each call asks the server."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -52,9 +52,9 @@ from snoozer.translations import N_, gettext
 
 T = TypeVar("T")
 
-# Of what came back, so many are looked at whether they were read since.
+# How many returned messages to re-check for the \Seen flag.
 MAX_RETURNED = 100
-# So much of a message is read to show it. What is larger has attachments, of which the server tells.
+# Bytes of a message to read to show it. A larger one is shown by the parts that its server describes.
 SHOWN_BYTES = 2 * 1024 * 1024
 MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
 
@@ -69,7 +69,7 @@ _NOT_SEARCHED = N_(
 def open_mailbox(
     engine: Engine, *, id: int, account_id: int, user_email: str, pool: ConnectionPool
 ) -> "ConnectedMailbox | None":
-    """A mailbox of this person's; None where there is none, or it is being disconnected. Asks no server."""
+    """A mailbox of this person; None if it does not exist or is being disconnected. Asks no server."""
     with engine.begin() as connection:
         access = mailbox_queries.access(connection, id=id, account_id=account_id)
     return None if access is None else ConnectedMailbox(engine, access, user_email=user_email, pool=pool)
@@ -81,7 +81,7 @@ class ConnectedMailbox:
     def __init__(self, engine: Engine, access: MailboxAccess, *, user_email: str, pool: ConnectionPool) -> None:
         self.engine, self.access, self.user_email = engine, access, user_email
         self._pool = pool
-        # Small messages as they were read: their attachments and pictures need no further look.
+        # Small messages as they were read: their attachments and pictures need no further request.
         self._whole: dict[MessageKey, Contents] = {}
 
     @property
@@ -129,7 +129,7 @@ class ConnectedMailbox:
         return _page(found, self._rows(found, name), following=found.next)
 
     def _asleep(self, name: str, *, after: str | None, size: int) -> Page | None:
-        """A page of the folder of what is snoozed, the first to return first; None for another folder."""
+        """A page of the folder of snoozed messages, ordered by their return; None for another folder."""
         access = self.access
         with self.engine.begin() as transaction:
             try:
@@ -256,7 +256,7 @@ class ConnectedMailbox:
         return attachment_in(self._whole[at], part)
 
     def _small(self, at: MessageKey) -> bytes:
-        """All of a message that is not so large that its server describes its parts."""
+        """The whole message, if it is small enough that its server need not describe its parts."""
 
         def read(connection: Connection) -> bytes:
             _examined(connection, at)
@@ -268,7 +268,7 @@ class ConnectedMailbox:
         return self.run(read)
 
     def _described_part(self, at: MessageKey, number: str, *, seconds: float) -> tuple[Attachment, bytes]:
-        """Fetched alone, for messages are large that are read so."""
+        """Fetched alone, because messages read in this way are large."""
 
         def read(connection: Connection) -> tuple[PartInfo, bytes]:
             _examined(connection, at)
@@ -343,7 +343,7 @@ def _is_snoozed(connection: Connection, name: str) -> bool:
 
 
 def _moved(connection: Connection, at: MessageKey, *, to: str) -> MessageKey:
-    """Moves a message; returns its key there."""
+    """Move a message and return its key in the target."""
     if to == at.folder or (to == INBOX and at.folder.upper() == INBOX):
         return at
     target = connection.statuses([to]).get(to)

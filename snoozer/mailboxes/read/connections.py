@@ -27,22 +27,22 @@ T = TypeVar("T")
 
 MAX_CONNECTIONS = 40
 PER_MAILBOX = 2
-# Requests that ask a mail server or wait for it, of the sixteen threads of a process: of one person, and of all. Checks
+# Requests that use or wait for a mail server, out of the sixteen threads of a process: per person and in total. Checks
 # of mailboxes take four more (snoozer.web.mailboxes.connected.checks).
 PER_ACCOUNT = 5
 MAX_CALLS = 9
-# Of those, the ones that may take longer: a file of a hundred megabytes is in memory several times.
+# The share of requests that may take longer: a file of a hundred megabytes is in memory several times.
 DOWNLOADS_PER_ACCOUNT = 2
 MAX_DOWNLOADS = 3
-# Of one reply, and of all that a request asks for.
+# Timeouts of one reply, and of all that a request asks for.
 REPLY_SECONDS = 8.0
 CALL_SECONDS = 12.0
-# How long a request waits for one of the mailbox's connections.
+# How long a request waits for a connection of its mailbox.
 BUSY_SECONDS = 5.0
-# A connection that has died while it was idle shows that at once.
+# A connection that died while idle shows it within this time.
 STALE_SECONDS = 3.0
 IDLE_SECONDS = 180.0
-# A password that was refused is not tried again before: servers lock accounts out.
+# A refused password is not retried before: servers lock accounts out.
 REFUSED_SECONDS = 60.0
 
 REFUSED = frozenset({"login", "sign_in"})
@@ -66,8 +66,8 @@ class _Open:
 
 @dataclass
 class _State:
-    """Of one process: what is idle by mailbox, the least recently used first, how many are in use, and how many
-    requests of each account are at it."""
+    """The state of one process: idle connections by mailbox, the least recently used first, how many are in use, and
+    the number of current requests of each account."""
 
     pid: int = field(default_factory=os.getpid)
     changed: Condition = field(default_factory=Condition)
@@ -80,7 +80,7 @@ class _State:
 
 
 class ConnectionPool:
-    """Threads share it; each uses a connection alone. A process that was forked begins with none of its parent's."""
+    """Threads share it; each uses a connection alone. A forked process starts without its parent's connections."""
 
     def __init__(
         self,
@@ -105,11 +105,11 @@ class ConnectionPool:
         repeatable: bool = True,
         seconds: float | None = None,
     ) -> T:
-        """Do something with a mailbox, in at most so many seconds. Raises MailboxError.
+        """Do something with a mailbox, in at most this many seconds. Raises MailboxError.
 
-        Slow servers hold some of the process's threads, and never all: a request beyond that is refused at once. A
-        connection that has died while it was idle is replaced once: what is not `repeatable` is only begun on one that
-        is known to live.
+        Slow servers hold some of the process's threads, and never all: further requests are refused at once. A
+        connection that died while idle is replaced once; work that is not `repeatable` starts only on a connection that
+        is known to be alive.
         """
         seconds = seconds or self._call_seconds
         with self._counted(mailbox.account_id, is_download=seconds > self._call_seconds):
@@ -139,13 +139,13 @@ class ConnectionPool:
             raise _as_mailbox_error(error, mailbox) from error
 
     def idle_count(self) -> int:
-        """How many connections of this process wait for a request."""
+        """How many connections of this process are idle."""
         state = self._own()
         with state.changed:
             return sum(map(len, state.idle.values()))
 
     def close(self) -> None:
-        """Close what is idle; what is in use is closed when it is given back, unless it is used again."""
+        """Close idle connections; a connection in use is closed when it is given back, unless it is used again."""
         state = self._own()
         with state.changed:
             for opened in [opened for idle in state.idle.values() for opened in idle]:
@@ -153,7 +153,7 @@ class ConnectionPool:
             state.idle.clear()
 
     def _own(self) -> _State:
-        """A child of a fork leaves its parent's connections alone, and its locks."""
+        """A forked child leaves its parent's connections and locks alone."""
         if self._state.pid != os.getpid():
             self._state = _State()
         return self._state
@@ -190,7 +190,7 @@ class ConnectionPool:
         except (ImapError, MailboxError):
             raise
         except BaseException:
-            # It may have ended in the middle of a reply.
+            # The work may have ended in the middle of a reply.
             if opened is not None:
                 opened.connection.close()
             raise
@@ -198,7 +198,7 @@ class ConnectionPool:
             self._give_back(state, mailbox.id, opened)
 
     def _reserve(self, state: _State, id: int, *, signed_in: bytes, anew: bool) -> _Open | None:
-        """An idle connection of the mailbox, or None and the room for a new one. Raises MailboxError."""
+        """An idle connection of the mailbox, or None and permission to open one. Raises MailboxError."""
         until = time.monotonic() + BUSY_SECONDS
         with state.changed:
             while not self._has_room(state, id):
@@ -211,7 +211,7 @@ class ConnectionPool:
             return state.idle[id].pop() if state.idle.get(id) else None
 
     def _has_room(self, state: _State, id: int) -> bool:
-        """Whether one more may be in use; of other mailboxes what was idle for longest is closed for it."""
+        """Whether one more may be in use; closes the longest idle connection of another mailbox if necessary."""
         if state.in_use[id] >= PER_MAILBOX or state.in_use.total() >= self._most:
             return False
         idle = [(each.used_at, of, each) for of, others in state.idle.items() if of != id for each in others]
@@ -233,14 +233,14 @@ class ConnectionPool:
             raise
 
     def _connect(self, mailbox: MailboxAccess, signed_in: bytes) -> _Open:
-        """The greeting and the login together take no longer than a request: each reply alone may take many times its
-        timeout, as long as bytes keep coming."""
+        """Limit greeting and login together to the time of a request: each reply alone may take many times its timeout,
+        as long as bytes keep coming."""
         connect_once = registry.connector(registry.server_of(mailbox), allow_private=self._allow_private)
         sockets: list[socket.socket] = []
 
         def connect(host: str, port: int, timeout: float) -> socket.socket:
             connected = connect_once(host, port, timeout)
-            # TLS takes the socket over; this one stays the same connection.
+            # TLS takes the socket over; this object stays the same connection.
             sockets.append(connected.dup())
             in_time.enter_context(outbound.closed_after(connected, self._call_seconds))
             return connected
@@ -259,7 +259,7 @@ class ConnectionPool:
             for each in sockets:
                 each.close()
             raise
-        # The one before it is that of an access token that was refused.
+        # The previous login used an access token that was refused.
         *refused, used = sockets
         for each in refused:
             each.close()
@@ -285,7 +285,7 @@ class ConnectionPool:
             state.timer.start()
 
     def _close_old(self, state: _State) -> None:
-        """In the timer's thread; again, as long as any is idle."""
+        """Runs in the timer's thread, and again while any connection is idle."""
         with state.changed:
             state.timer = None
             old = time.monotonic() - self._idle_seconds
@@ -304,7 +304,7 @@ def _count(state: _State) -> int:
 
 
 def _sign_in_of(mailbox: MailboxAccess) -> bytes:
-    """Whatever changes of how a mailbox is opened, changes it."""
+    """A hash that changes with anything that affects how a mailbox is opened."""
     text = f"{mailbox.id} {mailbox.host} {mailbox.port} {mailbox.security} {mailbox.username}\0"
     return sha256(text.encode("utf-8", "surrogatepass") + mailbox.secret).digest()
 

@@ -21,7 +21,7 @@ from snoozer.translations import gettext
 
 @dataclass(frozen=True, kw_only=True)
 class SnoozeTarget:
-    """A message to be snoozed: for `acts.snooze`, and where it was seen for `enter`."""
+    """A message to be snoozed: for `acts.snooze`, and where `enter` finds it."""
 
     message: Message
     sighting: Sighting
@@ -38,8 +38,8 @@ def snooze_target(mailbox: ConnectedMailbox, key: str) -> SnoozeTarget:
 
 
 def snooze_targets(mailbox: ConnectedMailbox, seen: Sequence[Seen]) -> list[SnoozeTarget]:
-    """The same for messages that were looked at: each is known by an id of its own. A second copy of one that is
-    snoozed has another id."""
+    """As `snooze_target` for fetched messages: each has its own id. A second copy of a snoozed message
+    has another id."""
     with mailbox.engine.begin() as transaction:
         ids = {at: entry.message_id for at, entry in entries_of(transaction, mailbox, seen).items()}
     places = {each.at: sighting_of(mailbox, each) for each in seen}
@@ -65,16 +65,16 @@ def snooze_targets(mailbox: ConnectedMailbox, seen: Sequence[Seen]) -> list[Snoo
 
 
 def enter(connection: Connection, target: SnoozeTarget) -> bool:
-    """Enter a message that is snoozed in the same transaction, best after `acts.snooze`: everywhere else, too, the
-    snooze is locked before its message. Returns False, and nothing may be committed, where the message was entered for
-    another mailbox meanwhile, or this one is being disconnected."""
+    """Enter a message that is snoozed in the same transaction, best after `acts.snooze`, because the snooze is locked
+    before its message everywhere. Return False if the message was entered for another mailbox in the meantime, or this
+    one is being disconnected; then nothing may be committed."""
     return mailbox_store.enter(connection, [target.sighting], mailbox_id=target.mailbox_id)
 
 
 def _identified(
     mailbox: ConnectedMailbox, pairs: Sequence[tuple[Head, Sighting]], *, taken: set[str]
 ) -> list[tuple[Sighting, str | None]]:
-    """Where a snoozed message lies where it was seen last, what a page shows is a copy of it."""
+    """Identify messages. A page's message is a copy if the snoozed one still lies in its last known place."""
     snoozed: dict[int, MessageKey] = {}
 
     def note(known: Known) -> bool:

@@ -1,4 +1,4 @@
-"""Folders of a connected mailbox as a page lists them: what each is for, and in which order."""
+"""Folders of a connected mailbox as a page lists them: the role of each, and their order."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +18,7 @@ _SPECIAL_USES: tuple[tuple[str, Role], ...] = (
     (r"\Junk", "junk"),
     (r"\Trash", "trash"),
 )
-# Where a server does not say what its folders are for.
+# Used if a server does not report the uses of its folders.
 _USUAL_NAMES: dict[str, Role] = {
     **dict.fromkeys(("archive", "archives", "archiv"), "archive"),
     **dict.fromkeys(("sent", "sent items", "sent messages", "sent mail", "gesendet", "gesendete objekte"), "sent"),
@@ -29,7 +29,7 @@ _USUAL_NAMES: dict[str, Role] = {
 
 
 def folder_views(folders: Sequence[Folder], counts: Mapping[str, Count]) -> list[FolderView]:
-    """Those that can hold messages, the inbox first."""
+    """The folders that can hold messages, the inbox first."""
     by_name = roles(folders)
     shown = sorted((each for each in folders if each.selectable), key=lambda each: _place(each, by_name[each.name]))
     levels = {_shown_levels(each) for each in shown}
@@ -37,7 +37,7 @@ def folder_views(folders: Sequence[Folder], counts: Mapping[str, Count]) -> list
 
 
 def roles(folders: Sequence[Folder]) -> dict[str, Role]:
-    """What each folder is for, by its raw name: at most one is the archive, or of another special use."""
+    """The role of each folder, by its raw name: at most one folder has each special use, such as the archive."""
     found: dict[str, Role] = {each.name: "other" for each in folders}
     found |= {each.name: role for role, each in _special(folders).items()}
     found |= {each.name: "snooze_into" for each in folder_names.snooze_folders(folders)}
@@ -47,7 +47,7 @@ def roles(folders: Sequence[Folder]) -> dict[str, Role]:
 
 
 def archive_of(folders: Sequence[Folder]) -> str | None:
-    """The folder for what is done: on servers that keep everything in one, that one."""
+    """The folder for finished messages; on servers that keep everything in one folder, that folder."""
     archive = next((name for name, role in roles(folders).items() if role == "archive"), None)
     everything = (each.name for each in folders if r"\All" in each.special_use and each.selectable)
     return archive or next(everything, None)
@@ -70,7 +70,7 @@ def _usual_role(folder: Folder) -> Role | None:
 
 
 def _shown_levels(folder: Folder) -> tuple[str, ...]:
-    """Without the inbox, below which some servers keep all."""
+    """Drop the inbox, below which some servers keep everything."""
     is_below = len(folder.levels) > 1 and folder.levels[0].upper() == INBOX
     return folder.levels[1:] if is_below else folder.levels
 
@@ -84,7 +84,7 @@ def _place(folder: Folder, role: Role) -> tuple[int, list[str]]:
 def _view(folder: Folder, role: Role, count: Count | None, *, levels: set[tuple[str, ...]]) -> FolderView:
     own = _shown_levels(folder)
     above = [length for length in range(1, len(own)) if own[:length] in levels]
-    # What is above it, and is not in the list, is a part of its name.
+    # Parents that are not in the list become part of its name.
     name = " / ".join(own[max(above, default=0) :])
     view = FolderView(key=folder_key(folder.name), name=name, role=role, unread=None, total=None, depth=len(above))
     return view if count is None else replace(view, unread=count.unread, total=count.total)

@@ -150,7 +150,7 @@ def stored_folder(key: str | None) -> queries.Folder:
 
 
 def stored_terms(search: str | None) -> list[tuple[queries.Field, str]]:
-    """What is searched for, as the database's queries take it."""
+    """Return the search terms in the form of the database's queries."""
     return [(term.field, term.text) for term in terms_of(search)]
 
 
@@ -162,13 +162,13 @@ def _cursor(text: str | None) -> Cursor | None:
 
 
 def _wakes(found: Found) -> datetime | None:
-    """When a snoozed message of a list returns, which a rest of its owner may have deferred."""
+    """When a snoozed message of a list returns, which its owner's quiet hours may have postponed."""
     wakes: datetime | None = found._mapping.get("wakes") if found.folder == "snoozed" else None
     return wakes
 
 
 def row_of(found: Found, live: Found | None = None) -> Row:
-    """A kept message with its live snooze, which a list has in the same row."""
+    """A kept message with its live snooze, which a list query returns in the same row."""
     snooze = dict(found._mapping) if live is None else {**live._mapping, "snooze_id": live.id}
     is_live = "remind_at" in snooze
     return Row(

@@ -38,8 +38,8 @@ class MessageKey(NamedTuple):
 
 
 class Cursor(NamedTuple):
-    """Where a page ended: the UID of its last message, and how many messages were before that one in the folder, 0
-    where that is not known. Messages arrive behind it, so that number can only fall."""
+    """The end of a page: the UID of its last message, and how many messages were before it in the folder, 0 if unknown.
+    New messages come after it, so that number can only fall."""
 
     uidvalidity: int
     uid: int
@@ -50,13 +50,13 @@ class Cursor(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | None) -> Self | None:
-        """The inverse of `str`; None, which is the first page, for what is none."""
+        """The inverse of `str`; None, which means the first page, if the text is not a cursor."""
         found = _CURSOR.fullmatch(text or "")
         return None if found is None else cls(*(int(number) for number in found.groups()))
 
 
 class Bound(NamedTuple):
-    """What a folder held when a list of it was shown: messages that came later have a UID from `uidnext` on."""
+    """The state of a folder when its list was shown: later messages have a UID from `uidnext` on."""
 
     uidvalidity: int
     uidnext: int
@@ -66,7 +66,7 @@ class Bound(NamedTuple):
 
     @classmethod
     def parse(cls, text: str | None) -> Self | None:
-        """The inverse of `str`; None for what is none."""
+        """The inverse of `str`; None if the text is not a bound."""
         found = _BOUND.fullmatch(text or "")
         return None if found is None else cls(*(int(number) for number in found.groups()))
 
@@ -77,8 +77,8 @@ def folder_key(name: str) -> str:
 
 
 def folder_name(key: str) -> str:
-    """The inverse of `folder_key`. Raises MailboxError (`no_folder`), also for what no list of folders holds: a name
-    that cannot be written down."""
+    """The inverse of `folder_key`. Raises MailboxError (`no_folder`), also for a name that no list of folders contains
+    because it cannot be encoded."""
     try:
         name = urlsafe_b64decode(key.encode("ascii") + b"=" * (-len(key) % 4)).decode("utf-8")
     except (ValueError, Error):

@@ -1,4 +1,4 @@
-"""One page of a folder, or of what a search finds in it, read from its server: at most two round trips for a page."""
+"""One page of a folder, or of a search in it, read from its server in at most two round trips."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,14 +14,14 @@ from snoozer.mailboxes.imap.threads import by_ids
 from snoozer.mailboxes.read.keys import Cursor, MessageKey
 from snoozer.mailboxes.search_terms import Term
 
-# What is hidden may fill a page: then the ones before it are read, too.
+# Hidden messages may fill a page: then the previous window is read, too.
 MAX_WINDOWS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
     """Messages, the newest first, in a folder as it was then. With conversations, `members` are the UIDs of the one
-    that each message stands for. `back` are those above all others, which came back and were not read since."""
+    that each message stands for. `back` are the pinned messages: they returned and are still unread."""
 
     uidvalidity: int
     uidnext: int
@@ -43,8 +43,8 @@ def read_folder(
     size: int,
     back: Sequence[MessageKey] = (),
 ) -> Found:
-    """The newest `size` messages, or as many before `after`. Those of `back` that were not read since are above all on
-    the first page, and on no other. Raises ImapError."""
+    """The newest `size` messages, or as many before `after`. Unread messages of `back` are pinned to the first page,
+    and appear on no other page. Raises ImapError."""
     opened = connection.examine(folder)
     after = after if after is not None and after.uidvalidity == opened.uidvalidity else None
     returned = _unread_of(connection, back, uidvalidity=opened.uidvalidity, hidden=hidden)
@@ -87,8 +87,8 @@ def read_asleep(
     entered: Callable[[int], set[int]] | None,
     size: int,
 ) -> Found:
-    """The messages of these entries that lie in the folder of what is snoozed; with `entered`, which returns the UIDs
-    of all entries there, also the newest of those that have none. Raises ImapError."""
+    """The messages of these entries that lie in the folder of snoozed messages. With `entered`, which returns the UIDs
+    of all entries there, also the newest messages without an entry. Raises ImapError."""
     opened = connection.examine(folder)
     uids = [row.uid for row in asleep if (row.folder, row.uidvalidity) == (folder, opened.uidvalidity)]
     if entered is not None:
@@ -127,14 +127,14 @@ def search_folder(
 
 
 def terms_of(search: str | None) -> list[Term[Field]]:
-    """What is searched for, by at most so many terms; nothing where nothing was typed."""
+    """Parse a search into at most MAX_TERMS terms; empty if there is no text."""
     return search_terms.parse(search or "", FIELDS)[: search_terms.MAX_TERMS]
 
 
 def _unread_of(
     connection: Connection, back: Sequence[MessageKey], *, uidvalidity: int, hidden: Collection[int]
 ) -> list[int]:
-    """In their order, at most so many as are shown above all others."""
+    """The unread UIDs in their order, at most the number of pinned messages."""
     uids = [at.uid for at in back if at.uidvalidity == uidvalidity and at.uid not in hidden]
     unread = connection.unread(uids) if uids else ()
     return [uid for uid in uids if uid in unread][:MAX_BACK]
@@ -148,7 +148,7 @@ def _above(
     members: Mapping[int, frozenset[int]],
     read: Mapping[int, Listed],
 ) -> list[Listed]:
-    """What is not on the page by itself, or in a conversation."""
+    """Return the messages that are not yet on the page, alone or in a conversation."""
     on_page = {each.head.uid for each in shown}.union(*(members.get(each.head.uid, ()) for each in shown)) & read.keys()
     there = {each.head.uid: each for each in connection.listed([uid for uid in returned if uid not in on_page])}
     return [there[uid] for uid in returned if uid in there]
@@ -165,8 +165,8 @@ def _conversations(
     *,
     hidden: Collection[int],
 ) -> dict[int, frozenset[int]]:
-    """By its newest message: the UIDs of each conversation, whose newest message is on this page. By the server's
-    knowledge, or by the ids that the messages of this page name."""
+    """The UIDs of each conversation whose newest message is on this page, by that message. Uses the server's threads,
+    or the ids in the messages of this page."""
     known = by_ids({uid: ids_of(each.head) for uid, each in read.items()}) if not trees else _joined(trees)
     visible = (frozenset(uid for uid in tree if uid not in hidden) for tree in known)
     found = {max(tree): tree for tree in visible if tree}
@@ -176,10 +176,10 @@ def _conversations(
 
 
 def _joined(trees: Iterable[frozenset[int]]) -> list[frozenset[int]]:
-    """Of several windows around one place, each conversation once."""
+    """Merge the conversations of several windows, so that each appears once."""
     found: dict[int, frozenset[int]] = {}
     for tree in trees:
-        # Each of them once, and not once for each of its UIDs.
+        # Use each set once, not once for each of its UIDs.
         whole = tree.union(*{found[uid] for uid in tree if uid in found})
         found |= dict.fromkeys(whole, whole)
     return list(set(found.values()))

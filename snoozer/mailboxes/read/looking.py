@@ -1,4 +1,4 @@
-"""Messages of a connected mailbox that something is to be done with: which were chosen, and a look at them."""
+"""Select messages of a connected mailbox for an act, and fetch their heads."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from snoozer.translations import gettext
 
 @dataclass(frozen=True, kw_only=True)
 class Seen:
-    """A message as its server shows it, in a folder that is for `role`."""
+    """A message as its server shows it, in a folder with this `role`."""
 
     at: MessageKey
     head: Head
@@ -32,8 +32,8 @@ class Seen:
 def matching(
     mailbox: ConnectedMailbox, folder: str | None, *, search: str | None, bound: str | None, most: int
 ) -> list[MessageKey]:
-    """The newest messages of a folder that a search finds, of those that were there when the list was shown which had
-    this bound. Raises MailboxError."""
+    """The newest messages of a folder that a search finds, restricted to the messages that existed when the list with
+    this bound was shown. Raises MailboxError."""
     name, terms, until = INBOX if folder is None else folder_name(folder), listing.terms_of(search), Bound.parse(bound)
 
     def find(connection: Connection) -> list[MessageKey]:
@@ -49,7 +49,7 @@ def matching(
 
 
 def look(mailbox: ConnectedMailbox, places: Collection[MessageKey]) -> list[Seen]:
-    """Those of the messages that are there, for a person. Asks the mail server, so no transaction may be open. Raises
+    """Fetch the heads of messages that exist, for a person. Asks the mail server, so no transaction may be open. Raises
     MailboxError."""
 
     def heads(connection: Connection) -> list[Seen]:
@@ -64,7 +64,7 @@ def look(mailbox: ConnectedMailbox, places: Collection[MessageKey]) -> list[Seen
 
 
 def existing(mailbox: ConnectedMailbox, places: Collection[MessageKey]) -> set[MessageKey]:
-    """As `look`; a folder that is gone has none of them."""
+    """As `look`; a missing folder contains none of them."""
 
     def find(connection: Connection) -> set[MessageKey]:
         return {
@@ -77,14 +77,14 @@ def existing(mailbox: ConnectedMailbox, places: Collection[MessageKey]) -> set[M
 
 
 def archive_in(mailbox: ConnectedMailbox) -> str:
-    """The raw name of the folder for what is done; it is made where there is none."""
+    """The raw name of the archive folder, which is created if necessary."""
     return mailbox.run(lambda connection: archive_of(connection.folders()) or connection.create_archive())
 
 
 def entries_of(
     transaction: DatabaseConnection, mailbox: ConnectedMailbox, seen: Iterable[Seen]
 ) -> dict[MessageKey, Found]:
-    """The entries of messages that have one where they lie, each with its live snooze."""
+    """The entries at the places of these messages, each with its live snooze."""
     found: dict[MessageKey, Found] = {}
     for (folder, uidvalidity), uids in _by_folder([each.at for each in seen]):
         entries = messages.entered_at(
@@ -95,7 +95,7 @@ def entries_of(
 
 
 def sighting_of(mailbox: ConnectedMailbox, seen: Seen) -> Sighting:
-    """A message where it is, to be snoozed from there."""
+    """A message at its place, to be snoozed from there."""
     role, at = seen.role, seen.at
     return sightings.sighting(
         seen.head,

@@ -16,10 +16,9 @@ DOWNLOAD_SECONDS = 60.0
 
 class MailboxError(Exception):
     """A mailbox could not do what was asked. `code` is for programs, `sentence` for people: what happened, and what to
-    do. Neither holds an address or a subject.
-
-    `unavailable`: the server is away, or did not do it. `login`: it refuses the password. `gone`: the message is not
-    there any more. `no_folder`: there is no such folder. `busy`: everything that may be connected is in use.
+    do. Neither holds an address or a subject. `unavailable`: the server is away, or did not do it. `login`: it refuses
+    the password. `gone`: the message no longer exists there. `no_folder`: the folder does not exist. `busy`: all
+    allowed connections are in use.
     """
 
     def __init__(self, code: ErrorCode, sentence: str) -> None:
@@ -42,14 +41,14 @@ class FolderView:
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """A message in a list. `key` is the same as long as the message is in its folder; `date` is when it arrived there,
-    in UTC; `message_id` is by which a snooze knows it, None where it has none that is fit for that.
+    """A message in a list. `key` stays the same while the message is in its folder; `date` is when it arrived there, in
+    UTC; `message_id` is the id for its snooze, None if it has no usable one.
 
-    `snippet` is the begin of its text, None where that is not known. `thread_size` counts the messages of its
-    conversation in this folder, where rows stand for conversations.
-    `snooze_id` to `claimed_at` are those of its live snooze, `recurrence` as JSON. `moving` is True for one that is
-    snoozed and not moved yet. `returned_at` is when Snoozer brought it back; a connected mailbox tells that while it is
-    unread.
+    `snippet` is the beginning of its text, None if unknown. `thread_size` counts the messages of its conversation in
+    this folder, if rows stand for conversations.
+
+    `snooze_id` to `claimed_at` describe its live snooze, `recurrence` as JSON. `moving` is True if it is snoozed and
+    not moved yet. `returned_at` is when Snoozer brought it back; a connected mailbox reports that while it is unread.
     """
 
     key: str
@@ -76,8 +75,8 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
-    """Rows, the newest first. `next` is the cursor of the page after it, None on the last one; `total` counts the
-    messages of the whole list where that is known. `bound` stands for what was in the folder then."""
+    """Rows, the newest first. `next` is the cursor of the next page, None on the last one; `total` counts the messages
+    of the whole list if known. `bound` stands for the contents of the folder at that time."""
 
     rows: list[Row]
     next: str | None
@@ -112,14 +111,14 @@ class Message:
 
 
 class Mailbox(Protocol):
-    """Every call may wait for a mail server, for some ten seconds at the most, and raises MailboxError: no transaction
-    of the database may be open. `title` is the address."""
+    """Every call may wait for a mail server, for about ten seconds at most, and raises MailboxError: no transaction of
+    the database may be open. `title` is the address."""
 
     @property
     def title(self) -> str: ...
 
     def folders(self) -> list[FolderView]:
-        """The inbox first, then ours, then the others."""
+        """The inbox first, then our folders, then the others."""
         ...
 
     def page(
@@ -131,8 +130,8 @@ class Mailbox(Protocol):
         threads: bool = True,
         size: int = PAGE_SIZE,
     ) -> Page:
-        """A part of a folder, or of what a search finds in it, the newest first. `folder` is a key, None the inbox;
-        `after` is the cursor of the page before. With `threads`, a row stands for a conversation."""
+        """A part of a folder, or of a search in it, the newest first. `folder` is a key, None the inbox; `after` is the
+        cursor of the previous page. With `threads`, a row stands for a conversation."""
         ...
 
     def row(self, key: str) -> Row:
@@ -148,7 +147,7 @@ class Mailbox(Protocol):
         ...
 
     def attachment(self, key: str, part: str, *, seconds: float = DOWNLOAD_SECONDS) -> tuple[Attachment, bytes]:
-        """One of a message's attachments, decoded, if its server sends it within `seconds`."""
+        """One attachment of a message, decoded, if its server sends it within `seconds`."""
         ...
 
     def mark(self, key: str, *, read: bool) -> None:
@@ -156,7 +155,7 @@ class Mailbox(Protocol):
         ...
 
     def archive(self, key: str) -> str:
-        """Done with it: move it to the archive, and return its key there."""
+        """Mark a message as done: move it to the archive, and return its key there."""
         ...
 
     def to_inbox(self, key: str) -> str:

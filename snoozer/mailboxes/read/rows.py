@@ -1,4 +1,4 @@
-"""Rows of a connected mailbox: what its server lists, with what is known of its snoozes."""
+"""Rows of a connected mailbox: the server's list, joined with the snoozes of its messages."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from snoozer.mailboxes.sightings import usable_id
 
 
 def row_of(each: Listed, *, folder: str, uidvalidity: int) -> Row:
-    """What the server tells of a message."""
+    """Build a row from the server's description of a message."""
     head, charset = each.head, each.charset
     flags = {flag.lower() for flag in head.flags}
     sender = headers.sender(head.sender, fallback=charset)
@@ -61,7 +61,7 @@ def with_snoozes(
 
 
 def moving_row(entry: DatabaseRow) -> Row:
-    """A message that is still where it was, as far as the database knows it."""
+    """A message that is still in its old place, according to the database."""
     return Row(
         key=str(MessageKey(entry.folder, entry.uidvalidity, entry.uid)),
         message_id=entry.message_id,
@@ -79,7 +79,7 @@ def moving_row(entry: DatabaseRow) -> Row:
 
 
 def asleep_row(row: Row, entry: DatabaseRow | None) -> Row:
-    """A message in the folder of what is snoozed, with the time at which it returns; one without an entry has none."""
+    """A message in the folder of snoozed messages, with its return time if it has an entry."""
     if entry is None:
         return row
     known = _entered(row, entry) if not row.moving else _snoozed(row, entry)
