@@ -1,5 +1,5 @@
-"""One watched mailbox: opens the connection, makes a pass, waits for events, and decides what a failure means and when
-to try again."""
+"""One watched mailbox: opens the connection, makes a pass, waits for events, and decides how to treat a failure and
+when to try again."""
 
 import logging
 import time
@@ -21,26 +21,25 @@ from snoozer.runtime.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
-# Servers that close what is idle do so after half an hour; routers after five minutes.
+# Servers close idle connections after half an hour, routers after five minutes.
 SCATTER = 0.2
-# A server that cannot tell of changes is asked as often as that.
+# How often to ask a server that cannot report changes.
 POLL_WITHOUT_IDLE = 15.0
 INITIAL_BACKOFF, MAX_BACKOFF = 1.0, 300.0
-# A connection that lived so long ends without blame.
+# A connection that lasted this long does not count as a failure.
 HEALTHY_AFTER = 60.0
 # A refused sign-in is not repeated soon: servers lock accounts out.
 AFTER_REFUSED_SIGN_IN = 1800.0
-# What only a person can mend is tried again all the same, at times.
+# Problems that only a person can solve are retried occasionally all the same.
 AFTER_LASTING = 600.0
 _LASTING = frozenset({"refused_address", "certificate", "denied", "quota", "oauth_client"})
 # Servers refuse a good login at times, so the second refusal counts. A provider's word is final at once.
 _REFUSED_LOGINS = frozenset({"login", "token", "sign_in"})
-# A server that is slower than that, or a folder that takes longer, keeps its thread from others no more.
+# If a server or a folder is slower than this, the turn ends, to free its thread for other mailboxes.
 TURN_SECONDS = 120.0
-# A server that reports changes without end gets a tenth of a processor: what a turn has used, nine times over, is left
-# to others.
+# A server that reports endless changes gets a tenth of a processor: after a turn, the mailbox rests nine times as long.
 _REST = 9.0
-# After this part of it a turn ends where it can go on in the next one, behind what is due elsewhere.
+# After this part of its time a turn stops if it can continue in the next one, behind due work elsewhere.
 _ENOUGH = 0.25
 
 Open = Callable[[OwnedMailbox], Connection]
@@ -48,10 +47,10 @@ Open = Callable[[OwnedMailbox], Connection]
 
 @dataclass(frozen=True, kw_only=True)
 class Wait:
-    """Until when a mailbox is left alone: for `seconds`, or until its connection has an event where it `listens`. What
-    could not be moved (not `is_done`) is not tried before. One that is `lost` belongs to another process. `is_synced`:
-    everything is where it should be. A turn that signed in took `signed_in` seconds for it, or was refused as there are
-    too many (`is_refused`)."""
+    """How long to leave a mailbox alone: for `seconds`, or until its connection has an event if it `listens`. Moves
+    that failed (not `is_done`) are not retried earlier. If it is `lost`, it belongs to another process. `is_synced`:
+    everything is in its place. A turn that signed in took `signed_in` seconds for it, or was refused because of too
+    many sign-ins (`is_refused`)."""
 
     seconds: float
     listens: bool = False
@@ -65,7 +64,7 @@ class Wait:
 
 class Attendance:
     """`turn` is called by one thread at a time, and never raises ImapError or OwnerChanged. Its passes also read mail
-    where that is asked for (`reads_mail`)."""
+    if `reads_mail` is set."""
 
     def __init__(
         self,
@@ -98,14 +97,14 @@ class Attendance:
         return self._connection is not None and self._connection.alive
 
     def fileno(self) -> int:
-        """Of the connection that waits for events."""
+        """The descriptor of the connection that waits for events."""
         if self._connection is None:
             raise ValueError("The mailbox is not open.")
         return self._connection.fileno()
 
     def read_events(self) -> bool:
-        """Returns whether what came is a hint that a pass is needed; called while the connection waits. A dead
-        connection is one, too."""
+        """Return whether the events hint that a pass is needed; called while the connection waits. A dead connection
+        counts as a hint."""
         try:
             events = self._connection.read_idle() if self._connection is not None else []
         except ImapError:
@@ -113,8 +112,8 @@ class Attendance:
         return self._is_hint(events)
 
     def turn(self, *, look: bool, move: bool) -> Wait:
-        """Do what is to be done: `look` for what people moved, `move` what is due. It ends within its time: a
-        connection that takes longer is given up, and opened again later."""
+        """Do the work: `look` for messages that people moved, `move` due ones. It ends within its time: a connection
+        that takes longer is given up, and opened again later."""
         self._ends_at, self._signed_in = time.monotonic() + self._turn_seconds, None
         self._processor_seconds = time.thread_time()
         try:
@@ -165,7 +164,7 @@ class Attendance:
         return Wait(seconds=seconds, listens=True, at_once=outcome.goes_on, is_done=is_done, is_synced=is_synced)
 
     def _is_hint(self, events: Iterable[Event]) -> bool:
-        """Whether a pass is needed: something was moved, or came in while a snooze waits for a reply."""
+        """Whether a pass is needed: a message was moved, or arrived while a snooze waits for a reply."""
         came = False
         for event in events:
             self._is_hinted = self._is_hinted or self._hints_at_a_snooze(event)
@@ -173,12 +172,12 @@ class Attendance:
         return self._is_hinted or (came and self._replies_read_to is not None)
 
     def _hints_at_a_snooze(self, event: Event) -> bool:
-        """Whether something left the folder, as it may be in one that means a time, or carries the flag that does."""
+        """Whether a message left the folder, perhaps for a folder that means a time, or has the flag that snoozes."""
         flag = (self.mailbox.snooze_flag or "").lower()
         return event.kind == "expunged" or event.deleted or flag in event.flags
 
     def _select_inbox(self, connection: Connection) -> bool:
-        """Returns whether something came in since the pass that may be a reply."""
+        """Return whether a possible reply has arrived since the pass."""
         read_to = self._replies_read_to
         if read_to is None and connection.selected == INBOX:
             return False
@@ -190,7 +189,7 @@ class Attendance:
         return None if self._sync is None else self._sync.replies_read_to
 
     def _failed(self, error: ImapError) -> Wait:
-        """What a failure means: when to try again, and what is recorded for the mailbox's owner."""
+        """Decide after a failure when to try again, and record the problem for the mailbox's owner."""
         is_cut = time.monotonic() >= self._ends_at
         worked_for = time.monotonic() - self._opened_at if self._connection is not None and not is_cut else 0.0
         is_refused = self._connection is None and error.code in ("throttled", "gone")
@@ -210,7 +209,8 @@ class Attendance:
 
     def _record(self, error: ImapError, *, wait: float) -> Wait:
         is_final = error.code == "sign_in" or self._backoff.failures > 1
-        # One that is being disconnected has no pause: given up here, it would be taken and tried again at once.
+        # A mailbox that is being disconnected is never paused: given up here, it would be taken and tried again at
+        # once.
         refused_again = error.code in _REFUSED_LOGINS and is_final and self.mailbox.state != "leaving"
         with self._engine.begin() as connection:
             health = mailbox_leases.record_problem(

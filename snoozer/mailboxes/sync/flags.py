@@ -1,5 +1,5 @@
-"""The flag that snoozes, where a mailbox's owner chose one: which messages of the inbox got it since, and which carried
-it before and are left as they are."""
+"""The flag that snoozes, if a mailbox's owner chose one: which messages of the inbox got it since, and which had it
+before and are left alone."""
 
 from collections.abc import Collection
 
@@ -10,8 +10,8 @@ from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session
 
 
 def newly_flagged(session: Session) -> tuple[set[int], int]:
-    """The UIDs that got the flag since it was chosen, and the UIDVALIDITY of the inbox, which is selected. What carries
-    it is only noted where that was not done yet, or the inbox counts anew."""
+    """Return the UIDs that got the flag since it was chosen, and the UIDVALIDITY of the inbox, which is then selected.
+    On the first call, and after a change of UIDVALIDITY, only note the messages with the flag."""
     uidvalidity = session.imap.select(INBOX).uidvalidity
     carrying = _carrying(session)
     with session.transaction() as connection:
@@ -28,8 +28,7 @@ def newly_flagged(session: Session) -> tuple[set[int], int]:
 
 
 def leave_flagged(session: Session, uids: Collection[int], place: Place) -> None:
-    """Messages were seen in the inbox for which it is another place than before: those that came with the flag are not
-    snoozed by it."""
+    """Messages returned to the inbox from another place: if they already carry the flag, it must not snooze them."""
     if session.mailbox.snooze_flag is None or place.name != INBOX or not uids:
         return
     uidvalidity = session.imap.select(INBOX).uidvalidity
@@ -38,7 +37,7 @@ def leave_flagged(session: Session, uids: Collection[int], place: Place) -> None
     except ImapError:
         if not session.imap.alive:
             raise
-        return  # What the server does not tell snoozes nothing, either.
+        return  # Flags that the server does not report snooze no messages.
     if came_with_it and place.uidvalidity in (None, uidvalidity):
         with session.transaction() as connection:
             mailbox_flagged.leave(
@@ -47,8 +46,8 @@ def leave_flagged(session: Session, uids: Collection[int], place: Place) -> None
 
 
 def take_off(session: Session, uids: Collection[int], source: Place) -> None:
-    """Take the flag off messages that are about to leave the inbox, which is selected: it would snooze them again once
-    they are back. Those that carried it before keep it."""
+    """Remove the flag from messages that are about to leave the inbox, which is selected: it would snooze them again
+    after their return. Messages that had the flag before the owner chose it keep it."""
     flag = session.mailbox.snooze_flag
     if flag is None or source.name != INBOX:
         return
@@ -61,5 +60,5 @@ def take_off(session: Session, uids: Collection[int], source: Place) -> None:
 
 
 def _carrying(session: Session) -> set[int]:
-    """The messages of the selected folder that carry the flag."""
+    """The messages of the selected folder that have the flag."""
     return set() if session.mailbox.snooze_flag is None else set(session.imap.flagged(session.mailbox.snooze_flag))

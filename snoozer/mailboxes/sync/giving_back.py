@@ -1,5 +1,5 @@
-"""Messages in a folder whose name is no time go back to where they came from. Each is entered first, so that the move
-is an intent like any other: a copy that a crash leaves is found and ended by the next pass."""
+"""Return messages from a folder whose name is not a time to their previous folder. Each is entered first, so that the
+move is an intent like any other: the next pass finds and removes a copy that a crash leaves."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -14,7 +14,7 @@ from snoozer.mailboxes.sync.notices import unreadable_folder
 from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session
 from snoozer.snoozes.input import SnoozeError
 
-# Entries that are of no snooze, and are forgotten once their message is back.
+# Entries without a snooze, which are forgotten once their message is back.
 _DOMAIN = "given-back.snoozer.invalid"
 
 
@@ -28,8 +28,9 @@ def give_back(
     now: datetime,
     language: str,
 ) -> None:
-    """Leave the notice that tells why, and enter what lies in the folder: it is moved back by this pass or a later one.
-    What is snoozed goes back among what is snoozed, and keeps its time. Raises ImapError, and OwnerChanged."""
+    """Leave the notice that explains the error, and enter the messages of the folder: this pass or a later one moves
+    them back. Snoozed messages return to the folder of snoozed messages and keep their time. Raises ImapError, and
+    OwnerChanged."""
     message_id, mail = unreadable_folder(
         session, folder, error=error, uidvalidity=uidvalidity, now=now, language=language
     )
@@ -65,7 +66,7 @@ def _enter(connection: Connection, session: Session, head: Head, *, folder: str,
 
 
 def _id_of(connection: Connection, session: Session, head: Head, *, uidvalidity: int) -> str:
-    """The message's own id where it is a snoozed one that was moved here, else one for this occasion."""
+    """The message's own id if it is a snoozed message that was moved here, else an id for this occasion."""
     user_email = session.mailbox.user_email
     ids = [] if head.message_id is None else [head.message_id]
     known = mailbox_store.find(connection, user_email=user_email, message_ids=ids).get(head.message_id or "")
@@ -77,7 +78,7 @@ def _id_of(connection: Connection, session: Session, head: Head, *, uidvalidity:
 
 
 def forget_given_back(session: Session, entries: Sequence[Entry]) -> None:
-    """To be called after entries were moved: those that were only to be given back, and are, are forgotten."""
+    """Must be called after moves: forget the entries that only served to give a message back, and are done."""
     if any(entry.message_id.endswith(f"@{_DOMAIN}>") for entry in entries):
         with session.transaction() as connection:
             mailbox_store.forget_given_back(

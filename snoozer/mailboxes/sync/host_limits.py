@@ -1,21 +1,21 @@
-"""How much is done at one server, and for one person, at a time: a server that is slow or refuses leaves threads to
-others, and is not flooded with sign-ins."""
+"""Limits for one server and one person at a time: a slow or refusing server leaves threads to others, and is not
+flooded with sign-ins."""
 
 from collections import Counter
 from dataclasses import dataclass, field
 
-# Of the threads of one process.
+# Threads of one process.
 TURNS_OF_A_HOST = 16
 TURNS_OF_AN_ACCOUNT = 2
-# Sign-ins at once at one host: where they succeed quickly, one more after as many as there are; where the host refuses
-# them, half. Providers slow down or lock out those who come in crowds.
+# Concurrent sign-ins at one host: one more after a full round of quick successes, half after a refusal. Providers slow
+# down or lock out clients that open many connections at once.
 FIRST_SIGN_INS, MOST_SIGN_INS = 5, 10
 QUICK_SECONDS = 3.0
 
 
 @dataclass
 class HostLimits:
-    """What is under way at each host."""
+    """The current turns and sign-ins at each host."""
 
     _turns: Counter[str] = field(default_factory=Counter)
     _of_accounts: Counter[int] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class HostLimits:
         return self._of_accounts[account_id] < TURNS_OF_AN_ACCOUNT
 
     def sign_ins(self, host: str) -> int:
-        """How many may sign in at this host at once."""
+        """The number of concurrent sign-ins allowed at this host."""
         return int(self._sign_ins.get(host, FIRST_SIGN_INS))
 
     def begin(self, host: str, account_id: int, *, signs_in: bool) -> None:
@@ -44,15 +44,15 @@ class HostLimits:
         self._turns[host] -= 1
         self._of_accounts[account_id] -= 1
         self._signing_in[host] -= signs_in
-        # Only what is above zero is kept: hosts come and go.
+        # Keep only values above zero: hosts come and go.
         self._turns, self._of_accounts, self._signing_in = +self._turns, +self._of_accounts, +self._signing_in
 
     def signed_in(self, host: str, *, seconds: float) -> None:
-        """A sign-in succeeded, and took so long."""
+        """A sign-in succeeded, in this many seconds."""
         if seconds <= QUICK_SECONDS:
             most = self._sign_ins.get(host, float(FIRST_SIGN_INS))
             self._sign_ins[host] = min(most + 1 / most, float(MOST_SIGN_INS))
 
     def refused(self, host: str) -> None:
-        """The host refused a sign-in because there are too many."""
+        """The host refused a sign-in because of too many."""
         self._sign_ins[host] = max(self._sign_ins.get(host, float(FIRST_SIGN_INS)) / 2, 1.0)

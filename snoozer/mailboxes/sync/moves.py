@@ -1,5 +1,5 @@
-"""Moves of snoozed messages between their folder and ours: the intent is committed, then the message is moved, then
-what was seen of it is written down. Each step can be repeated by any process."""
+"""Moves of snoozed messages between their folder and ours: the intent is committed, then the message is moved, then the
+result is recorded. Each step can be repeated by any process."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
@@ -17,17 +17,17 @@ from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session, fingerp
 log = logging.getLogger(__name__)
 
 SEEN = r"\Seen"
-# What a lost connection leaves to be found again.
+# Messages per move; a lost connection leaves at most these to be found again.
 MOVED_AT_ONCE = 200
-# What a server refuses for one folder, and may grant for another.
+# Codes of a refusal for one folder, which the server may not repeat for another.
 _OF_ONE_FOLDER = frozenset({"quota", "denied", "protocol"})
-# Of the newest messages of a folder that counts anew.
+# After a change of UIDVALIDITY, how many of a folder's newest messages to check.
 MAX_LOOKED_AT = 2_000
 
 
 def move(session: Session, entries: Sequence[Entry], *, to: Where) -> list[Entry]:
-    """Move messages to the folder of what is snoozed, aside, or home. Returns those that are not where they were. Where
-    the server refuses some, the others are moved before ImapError is raised."""
+    """Move messages to the folder of snoozed messages, aside, or home. Return the messages that were not in their
+    place. If the server refuses some, the others are moved before ImapError is raised."""
     lost: list[Entry] = []
     refused: ImapError | None = None
     for (source, uidvalidity, target), group in groupby(
@@ -95,7 +95,9 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
 
 
 def _existing_target(session: Session, name: str, *, to: Where) -> tuple[str, Target]:
-    """The folder to move to, as it is now: where a person's is gone or closed, the inbox; where ours is, a new one."""
+    """The target folder in its current state: the inbox if a person's folder is gone or closed; a new folder if ours
+    is.
+    """
     try:
         selected = session.imap.select(name)
     except ImapError as error:
@@ -123,7 +125,7 @@ def _write_down(
 
 
 def marked_as_deleted(session: Session, entries: Sequence[Entry]) -> list[Entry]:
-    """Those that some program has marked as deleted where they are: for their owner they are gone already."""
+    """The messages that some program has marked as deleted in their place: their owner regards them as gone."""
     found: list[Entry] = []
     for (folder, uidvalidity), group in groupby(sorted(entries, key=_place), key=_place):
         there = list(group)
@@ -140,8 +142,8 @@ def marked_as_deleted(session: Session, entries: Sequence[Entry]) -> list[Entry]
 
 
 def surface(session: Session, entries: Sequence[Entry]) -> None:
-    """Mark messages unread where they are: they repeat, and are due again after they came back once. One that its owner
-    has put elsewhere since is left alone."""
+    """Mark messages unread in their place: they repeat, and are due again after a previous return. A message that its
+    owner has moved since is left alone."""
     for (folder, uidvalidity), group in groupby(sorted(entries, key=_place), key=_place):
         due = list(group)
         try:
@@ -149,7 +151,7 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
         except ImapError as error:
             if error.code != "denied":
                 raise
-            there = set()  # Its owner may no longer open that folder: what is due elsewhere comes back all the same.
+            there = set()  # Its owner may no longer open that folder; messages due elsewhere still return.
         here = [entry for entry in due if entry.uid in there]
         session.imap.remove_flag([entry.uid for entry in here], SEEN)
         settle(session, {entry.id: entry.uid for entry in here}, where="home", place=Place(folder, uidvalidity))
@@ -160,8 +162,8 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
 
 
 def put_away(session: Session, entries: Sequence[Entry]) -> None:
-    """Have messages moved into the archive, where there is one, else to the inbox, and stay there: their owner wants a
-    reminder only."""
+    """Have messages moved into the archive, or to the inbox if there is no archive, and stay there: their owner wants
+    only a reminder."""
     archive = folder_names.archive_folder(session.folders)
     home = INBOX if archive is None else archive.name
     with session.transaction() as connection:
@@ -169,7 +171,7 @@ def put_away(session: Session, entries: Sequence[Entry]) -> None:
 
 
 def settle(session: Session, uids: dict[int, int], *, where: Where, place: Place) -> None:
-    """Write down that messages were seen in a folder: their UIDs by their entries."""
+    """Record that messages were seen in a folder; `uids` maps their entries to UIDs."""
     if not uids:
         return
     uidvalidity = place.uidvalidity
@@ -194,8 +196,8 @@ def _pass_step(session: Session, step: str, entries: Iterable[Entry]) -> None:
 
 
 def recover(session: Session, entries: Sequence[Entry]) -> list[Entry]:
-    """Find out what became of moves that began: nothing is moved again before that is known. Returns those that are
-    neither where they were nor where they should be."""
+    """Find out the result of unfinished moves; until then, no message is moved again. Return the messages that are
+    neither in their old place nor in the target."""
     lost: list[Entry] = []
     for target, group in groupby(sorted(entries, key=_intent), key=_intent):
         lost += _recover_into(session, list(group), target=target[0], above=target[2], uidvalidity=target[1])
@@ -217,7 +219,7 @@ def _recover_into(
             hit = arrived.get(entry.id)
             is_there = entry.uid in there
             if hit is not None and not (is_there and not hit[2]):
-                if is_there:  # Copied, and not yet deleted where it was.
+                if is_there:  # Copied, and not yet deleted in the source.
                     session.imap.delete([entry.uid], source=Place(source, validity))
                 settle(session, {entry.id: hit[0]}, where=entry.moving_to or "home", place=Place(target, hit[1]))
             elif is_there:
@@ -234,8 +236,8 @@ def _place(entry: Entry) -> tuple[str, int]:
 def _arrived(
     session: Session, entries: Sequence[Entry], *, target: str, above: int, uidvalidity: int
 ) -> dict[int, tuple[int, int, bool]]:
-    """The UID and UIDVALIDITY of each entry's message in the target, where it came after the intent, and whether it is
-    proven to be the copy that was made then: the same in every byte that is known, among what is new there."""
+    """The UID and UIDVALIDITY of each entry's message in the target, if it arrived after the intent, and whether it is
+    proven to be the copy made then: it is new there and equal in every known byte."""
     try:
         selected = session.imap.select(target)
     except ImapError as error:
@@ -261,8 +263,8 @@ def _still_there(session: Session, source: str, uidvalidity: int) -> set[int]:
 
 
 def match(entries: Iterable[Entry], heads: Iterable[Head]) -> dict[int, int]:
-    """The UID of each entry's message among the heads of a folder, each at most once; those marked as deleted are no
-    message any more. A message that was stored anew may have another size and date, so these come second."""
+    """The UID of each entry's message among the heads of a folder, each at most once; messages marked as deleted do not
+    count. Exact matches come first, because a message that was stored again may have another size and date."""
     left = [head for head in heads if not head.deleted]
     found: dict[int, int] = {}
     for key in (_exactly, _by_header):

@@ -1,4 +1,4 @@
-"""Notices to the owner of a mailbox: a message that is appended to it, or a reminder where it cannot be opened."""
+"""Notices to the owner of a mailbox: a message appended to it, or a reminder if the mailbox cannot be opened."""
 
 import hashlib
 from datetime import datetime
@@ -23,7 +23,7 @@ DEFAULT_SUGGESTIONS = ("tomorrow", "fri 9am", "in 3 days")
 def unreadable_folder(
     session: Session, folder: Folder, *, error: SnoozeError, uidvalidity: int, now: datetime, language: str
 ) -> tuple[str, bytes]:
-    """The Message-ID and the bytes of the notice that a folder's name is no time: one a folder and day."""
+    """The Message-ID and the bytes of the notice that a folder's name is not a time: one per folder and day."""
     occasion = f"{session.mailbox.id} {folder.name} {uidvalidity} {now.date().isoformat()}"
     message_id = f"<{hashlib.sha256(occasion.encode()).hexdigest()[:32]}@notice.snoozer.invalid>"
     mail = compose_unreadable_folder(
@@ -40,7 +40,7 @@ def unreadable_folder(
     return message_id, mail
 
 
-# What its owner is asked for, by whether the mailbox has a password: the subject and the note.
+# The request to the owner, by whether the mailbox has a password: the subject and the note.
 _ASKS = {
     True: (
         N_("Enter the new password of %(address)s in Snoozer's settings"),
@@ -60,7 +60,7 @@ _ASKS = {
 
 
 def ask_for_login(connection: Connection, mailbox: OwnedMailbox) -> None:
-    """Have one reminder sent that the mailbox's server refuses its password, or its provider the sign-in."""
+    """Have one reminder sent about the mailbox's server refusing its password, or its provider the sign-in."""
     now = database_time(connection)
     subject, note = _ASKS[mailbox.login_method == "password"]
     with speaking(language_of(locale_of(connection, user_email=mailbox.user_email))):

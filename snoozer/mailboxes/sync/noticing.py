@@ -1,4 +1,4 @@
-"""Messages that a person moved into a folder that means a time, with any mail program: they are snoozed."""
+"""Snooze messages that a person moved, with any mail program, into a folder that means a time."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -33,12 +33,12 @@ ROUTE = "mailbox"
 # A transaction holds its locks until it ends.
 SNOOZED_AT_ONCE = 50
 READ_AT_ONCE = 500
-# What a message that was put among what is snoozed by hand comes back at.
+# Default time for messages moved into the Snoozed folder by hand.
 BY_HAND = "tomorrow"
 
 
 class PersonalTimes(NamedTuple):
-    """How this person's phrases are read."""
+    """The settings by which this person's phrases are read."""
 
     zone: str
     locale: str
@@ -46,8 +46,9 @@ class PersonalTimes(NamedTuple):
 
 
 def notice(session: Session, folder: Folder) -> bool:
-    """Snooze what lies in a folder whose name is a time; where it is none, give it back and leave one notice in the
-    inbox. Returns False when the turn's time is over before all of it was read. Raises ImapError, and OwnerChanged."""
+    """Snooze the messages in a folder whose name is a time; if the name is not a time, give them back and leave one
+    notice in the inbox. Return False if the turn's time ends before all were read. Raise ImapError, and OwnerChanged.
+    """
     selected = session.imap.select(folder.name)
     new = _new_uids(session, folder.name, uidvalidity=selected.uidvalidity)
     for start in range(0, len(new), READ_AT_ONCE):
@@ -80,8 +81,8 @@ def _notice(session: Session, folder: Folder, new: Sequence[Head], *, uidvalidit
 
 
 def notice_by_hand(session: Session, folder: str, heads: Sequence[Head], *, uidvalidity: int) -> bool:
-    """Snooze what was put into the folder of what is snoozed, without a time: it comes back tomorrow. Returns False
-    when the turn's time is over before that."""
+    """Snooze messages moved by hand into the folder of snoozed messages, without a time: they return tomorrow. Return
+    False if the turn's time ends before that."""
     with session.transaction() as connection:
         times, now = personal_times(connection, session), database_time(connection)
     phrases = (BY_HAND, *(phrase for _, phrase in times.presets))
@@ -90,7 +91,7 @@ def notice_by_hand(session: Session, folder: str, heads: Sequence[Head], *, uidv
 
 
 def personal_times(connection: Connection, session: Session) -> PersonalTimes:
-    """The person's zone, locale and presets as they are now."""
+    """The person's current zone, locale and presets."""
     account_id = session.mailbox.account_id
     account = connection.execute(select(Account.zone, Account.locale).where(Account.id == account_id)).one()
     own = accounts.saved_times(connection, account_id=account_id).presets
@@ -98,7 +99,7 @@ def personal_times(connection: Connection, session: Session) -> PersonalTimes:
 
 
 def read_folder(folder: Folder, times: PersonalTimes, *, now: datetime) -> ParsedTime:
-    """The time that a folder's name means: that of the preset of this name, or what the grammar reads. Raises
+    """The time that a folder's name means: the time of the preset with this name, or the result of the grammar. Raises
     SnoozeError."""
     phrases = folder_names.phrases(folder)
     named = {normalize(_as_folder(label, folder)): phrase for label, phrase in times.presets}
@@ -109,12 +110,14 @@ def read_folder(folder: Folder, times: PersonalTimes, *, now: datetime) -> Parse
 
 
 def _as_folder(label: str, folder: Folder) -> str:
-    """The label as a folder of it is named: without the letters that some servers refuse."""
+    """The label in the spelling of a folder's name: without letters that some servers refuse."""
     return folder_names.label_as_name(label, delimiter=folder.delimiter) or label
 
 
 def read_label(label: str, times: PersonalTimes, *, now: datetime) -> ParsedTime:
-    """The time of a preset of this name, or what the grammar reads; tomorrow where it means nothing any more."""
+    """The time of a preset with this name, or the result of the grammar; tomorrow if neither accepts the label any
+    more.
+    """
     named = {normalize(name): phrase for name, phrase in times.presets}
     phrases = (named.get(normalize(label), label), BY_HAND, *(phrase for _, phrase in times.presets))
     return _first_reading(phrases, times, now=now)
@@ -131,7 +134,7 @@ def _first_reading(phrases: Sequence[str], times: PersonalTimes, *, now: datetim
 
 
 def _new_uids(session: Session, folder: str, *, uidvalidity: int) -> list[int]:
-    """What lies in the selected folder and is not entered yet."""
+    """The UIDs in the selected folder that have no entry yet."""
     uids = session.imap.uids()
     if not uids:
         return []
@@ -153,14 +156,14 @@ def snooze_all(
     place: Where = "snoozed",
     known: Mapping[int, str] | None = None,
 ) -> bool:
-    """Snooze messages of a folder to this time; those `known` have entries there, under these Message-IDs. Returns
-    False where there are more than a turn does."""
+    """Snooze messages of a folder to this time; `known` maps the UIDs of messages with entries there to their
+    Message-IDs. Return False if there are more messages than a turn handles."""
     for start in range(0, len(heads), SNOOZED_AT_ONCE):
         if start and session.is_late:
             return False
         with session.transaction() as connection:
             if not mailboxes.lock_owner(connection, account_id=session.mailbox.account_id):
-                # The account was closed meanwhile: from now on nothing is snoozed there.
+                # The account was closed in the meantime: from now on no message is snoozed there.
                 raise OwnerChanged
             for head in heads[start : start + SNOOZED_AT_ONCE]:
                 seen = sightings.sighting(
@@ -204,7 +207,7 @@ def _snooze(
 
 
 def _is_another_copy(session: Session, known: mailbox_store.Known, seen: Sighting) -> bool:
-    """Whether the message that is known is snoozed, or lies in a folder of ours still, so that this one is a copy."""
+    """Whether the known message is snoozed, or is still in a folder of ours, so that this one is a copy."""
     if known.folder == seen.folder:
         is_elsewhere = known.uidvalidity == seen.uidvalidity and known.uid != seen.uid
         return is_elsewhere and (known.is_snoozed or seen.place == "snoozed")

@@ -1,5 +1,5 @@
-"""Which mailboxes this process owns. It reports every few seconds; one that is silent, or known to be dead, loses its
-mailboxes to the others."""
+"""The mailboxes that this process owns. It reports every few seconds; a process that is silent, or known to be dead,
+loses its mailboxes to the others."""
 
 import time
 from dataclasses import dataclass, field
@@ -14,22 +14,22 @@ from snoozer.runtime.process_identity import is_dead
 REPORT_SECONDS = 3.0
 # How long a process that does not report keeps its mailboxes.
 SILENCE = timedelta(seconds=15)
-# The leases in the rows of mailboxes end later, so that they are seldom rewritten.
+# The leases in the rows of mailboxes are longer, so that they are seldom rewritten.
 LEASE = timedelta(seconds=60)
 RENEW_SECONDS = 20.0
 
 
 @dataclass(frozen=True)
 class News:
-    """What this process has lost and taken since it was asked last."""
+    """The mailboxes that this process lost and took since the last call."""
 
     lost: set[int] = field(default_factory=set)
     taken: list[OwnedMailbox] = field(default_factory=list)
 
 
 class Ownership:
-    """Of the process `owner`. Raises SQLAlchemyError while the database is away: what is owned then is found out when
-    it is back, and until then the fence keeps everything as it is."""
+    """The mailboxes of the process `owner`. Raises SQLAlchemyError while the database is away: the owned mailboxes are
+    listed again once it is back, and until then the fence prevents changes."""
 
     def __init__(self, engine: Engine, *, owner: str, retry: timedelta) -> None:
         self.owner = owner
@@ -37,7 +37,7 @@ class Ownership:
         self._report_at = self._renew_at = 0.0
 
     def keep(self, watched: dict[int, OwnedMailbox]) -> News:
-        """Report, at times, and compare what is `watched` with what is owned."""
+        """Report periodically, and compare the `watched` mailboxes with the owned ones."""
         now = time.monotonic()
         if now < self._report_at:
             return News()
@@ -50,7 +50,8 @@ class Ownership:
             lost = {id for id, mailbox in watched.items() if owned.get(id) != (mailbox.fence, mailbox.is_closed)}
             for id in owned:
                 if id in lost or id not in watched:
-                    # Not watched here as it is now, and this process's own in the database: it is taken anew.
+                    # The database has it as ours, but in another state than we watch: give it back in order to take it
+                    # again.
                     mailbox_leases.give_back(connection, owner=self.owner, id=id)
             taken = mailbox_leases.take(connection, owner=self.owner, lease=LEASE, silence=SILENCE, retry=self._retry)
         self._report_at = now + REPORT_SECONDS

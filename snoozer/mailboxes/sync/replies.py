@@ -1,5 +1,5 @@
-"""Replies that come into the inbox of a connected mailbox, where a snooze of its owner waits for one: only headers of
-new messages are read, each once, also of those that came while no process watched."""
+"""Replies that arrive in the inbox of a connected mailbox while a snooze of its owner waits for one. Only headers of
+new messages are read, each once, including messages that arrived while no process watched."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -21,8 +21,8 @@ CLOCKS_DIFFER = timedelta(seconds=10)
 
 
 def receive(session: Session) -> int | None:
-    """Do what new messages mean for snoozes that wait for a reply; returns the UID up to which the inbox is read, None
-    where no snooze waits. Raises ImapError, and OwnerChanged when another process owns the mailbox."""
+    """Apply new messages to snoozes that wait for a reply; return the UID up to which the inbox is read, None if no
+    snooze waits. Raise ImapError, and OwnerChanged if another process owns the mailbox."""
     with session.transaction() as connection:
         mark = replies.read_mark(connection, mailbox_id=session.mailbox.id)
     if mark is None or mark.since is None:
@@ -49,20 +49,21 @@ def receive(session: Session) -> int | None:
 
 
 def _goes_on(mark: Mark, inbox: Selected) -> bool:
-    """Whether the inbox counts as it did; a server that was restored from a backup counts some numbers again."""
+    """Whether the inbox still numbers as before; a server restored from a backup may assign some UIDs a second time."""
     restored = inbox.uidnext != 0 and mark.uidnext is not None and inbox.uidnext < mark.uidnext
     return mark.uidvalidity == inbox.uidvalidity and not restored
 
 
 def _uids_since(session: Session, mark: Mark) -> list[int]:
-    """Of the inbox that was not read yet, or counts anew. Its server may be in another zone."""
+    """The UIDs to read in an inbox that was not read yet, or has a new UIDVALIDITY. Its server may be
+    in another zone."""
     assert mark.since is not None  # noqa: S101 - a snooze waits
     return session.imap.uids_since((max(mark.since, mark.read_at or mark.since) - DAY).date())
 
 
 def _receive(session: Session, uids: Sequence[int], *, uidvalidity: int, before: Mark | None) -> None:
-    """Each message is looked at once: that it was, is committed with what it did. What came before the inbox counted
-    anew was read already, under another UID."""
+    """Handle each message once: the mark is committed together with its effects. After a change of UIDVALIDITY,
+    messages from before it are skipped, as they were already read under another UID."""
     found = session.imap.header_fields(uids, REPLY_FIELDS)
     read_at = None if before is None else before.read_at
     arrivals = [

@@ -1,4 +1,4 @@
-"""Snoozed messages that are not where they were: a person moved or deleted them, or the server counts anew."""
+"""Find snoozed messages that are not in their place: a person moved or deleted them, or the UIDVALIDITY changed."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ from snoozer.queue import events
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By, Cancel
 
-# How long a message that is nowhere is sought: servers show a message in two folders, or in none, for moments.
+# How long to search for a missing message: servers show a message in two folders, or in none, for moments.
 GIVEN_UP_AFTER = timedelta(minutes=10)
 MAX_FOLDERS = 60
 # The others are sought by the next passes.
@@ -30,14 +30,14 @@ Found = tuple[Place, int]
 
 
 def seek(session: Session, lost: Sequence[Entry]) -> None:
-    """Look for messages in all places where people put one. One that did not leave is followed. One that left a folder
-    of ours was taken out by its owner: its snooze ends. One that is nowhere is sought again by later passes, and given
-    up after ten minutes, as it was deleted: then its snooze ends, too."""
+    """Search for messages wherever people put them. A message that stayed in place is followed. If its owner took it
+    out of a folder of ours, its snooze ends. If it is found nowhere, later passes search again; after ten minutes it
+    counts as deleted, and its snooze ends, too."""
     lost = lost[:SOUGHT_AT_ONCE]
     with session.transaction() as connection:
         given_up = {entry.id for entry in lost if _is_over(entry, now=database_time(connection))}
     for id in given_up:
-        # Each folder is searched once more, whether it has changed or not.
+        # Search each folder once more, whether it has changed or not.
         session.sought.pop(id, None)
     found, was_all_searched = _find(session, lost)
     for entry in lost:
@@ -55,13 +55,13 @@ def _is_over(entry: Entry, *, now: datetime) -> bool:
 def _found(session: Session, entry: Entry, place: Place, uid: int) -> None:
     is_expected = place.name in (entry.home, INBOX) and (entry.wanted == "home" or entry.is_due)
     if "aside" in (entry.place, entry.wanted) and not is_expected:
-        # Its owner was done with it, or has put it elsewhere since: there it stays.
+        # Its owner was done with it, or has moved it since: it stays there.
         let_go(session, entry)
     elif entry.place == "home" or is_expected:
-        # It was not in a folder of ours, or was to leave it anyway, by which program ever.
+        # It was not in a folder of ours, or was to leave it anyway, no matter by which program.
         moves.settle(session, {entry.id: uid}, where="home", place=place)
     elif place.name in (session.ours.snoozed, entry.folder) or _is_renamed(session, entry, place, uid):
-        # It did not leave, or its folder counts anew or has another name: it is moved on into ours.
+        # It did not leave, or its folder was renamed or has a new UIDVALIDITY: move it on into ours.
         moves.settle(session, {entry.id: uid}, where="snoozed", place=place)
     else:
         leave_flagged(session, [uid], place)
@@ -69,9 +69,9 @@ def _found(session: Session, entry: Entry, place: Place, uid: int) -> None:
 
 
 def _find(session: Session, lost: Sequence[Entry]) -> tuple[dict[int, Found], bool]:
-    """Where the messages are, and are not entered as others; and whether every folder was searched. The folders are
-    asked what they hold in one round trip; one in which a message was not found before is searched again once that has
-    changed."""
+    """Find messages, except at places that belong to other entries; also return whether every folder was searched. One
+    round trip asks all folders for their statuses; a folder in which a message was not found is searched again only
+    after its status changed."""
     found: dict[int, Found] = {}
     usual, others = _places(session, lost)
     now = session.imap.statuses([*usual, *others])
@@ -90,19 +90,19 @@ def _find(session: Session, lost: Sequence[Entry]) -> tuple[dict[int, Found], bo
 
 
 def _ordered(usual: Sequence[str], others: Sequence[str], now: Mapping[str, Status], numbers: set[int]) -> list[str]:
-    """First where messages usually are, then what keeps its numbers under another name, then the rest; empty folders
+    """First the usual folders, then folders with a known UIDVALIDITY under another name, then the rest; empty folders
     are left out."""
     rest = sorted(others, key=lambda name: name not in now or now[name].uidvalidity not in numbers)
     return [name for name in [*usual, *rest] if name in now and now[name].messages]
 
 
 def _find_in(session: Session, entries: Sequence[Entry], name: str) -> dict[int, Found]:
-    """Those of the messages that are in this folder, by one search for many."""
+    """The messages that are in this folder, by one search for many."""
     try:
         hits = session.imap.find_each({entry.id: fingerprint(entry) for entry in entries}, name)
         place = Place(name, session.imap.select(name).uidvalidity) if hits else None
     except ImapError as error:
-        # A folder that cannot be opened or searched keeps no other from being.
+        # Skip folders that cannot be opened or searched, and search the rest.
         if error.code == "throttled" or not session.imap.alive:
             raise
         return {}
@@ -128,7 +128,7 @@ def _entered(session: Session, place: Place) -> set[int]:
 
 
 def _places(session: Session, lost: Sequence[Entry]) -> tuple[list[str], list[str]]:
-    """The folders in which lost messages usually are, and all others of the person's own."""
+    """The folders in which lost messages usually are, and all other folders of the person."""
     usual = [session.ours.snoozed, *(entry.home for entry in lost), INBOX]
     usual += [name for entry in lost for name in (entry.folder, entry.target_folder or INBOX)]
     usual += [name for special_use in _ELSEWHERE for name in session.names(special_use)]
@@ -138,8 +138,8 @@ def _places(session: Session, lost: Sequence[Entry]) -> tuple[list[str], list[st
 
 
 def _is_renamed(session: Session, entry: Entry, place: Place, uid: int) -> bool:
-    """Whether the message is where it was, in a folder that has another name now and keeps its numbers (RFC 3501
-    §6.3.5). Folders that were made in one second may have the same: then the one of ours is still there, too."""
+    """Whether the message is in the same place, in a folder that was renamed and keeps its UIDVALIDITY (RFC 3501
+    §6.3.5). Two folders made in the same second may have equal ones: then ours still exists with that number, too."""
     if (entry.uidvalidity, entry.uid) != (place.uidvalidity, uid):
         return False
     return session.imap.select(session.ours.snoozed).uidvalidity != entry.uidvalidity
@@ -158,14 +158,14 @@ def _not_found(session: Session, entry: Entry, *, is_over: bool, was_all_searche
 
 
 def let_go(session: Session, entry: Entry) -> None:
-    """The message is its owner's business, and was not hidden by us: its snooze goes on as a reminder alone."""
+    """The owner handles the message, which Snoozer had not hidden: its snooze continues as a reminder only."""
     with session.transaction() as connection:
         mailbox_store.forget(connection, id=entry.id, fence=session.fence)
 
 
 def release(session: Session, entry: Entry, *, because: str) -> None:
-    """The message is its owner's business again. A snooze whose time has not come yet is cancelled, and says why; of
-    one that is due the reminder goes out, and one that is paused stays so, and says that only its reminder comes. The
+    """The owner takes the message over. A snooze whose time has not come is cancelled, with the reason; if it is due,
+    its reminder is sent; if it is paused, it stays paused, and its history says that only the reminder will come. The
     snooze is locked before its message, as everywhere else."""
     with session.transaction() as connection:
         paused = _paused(connection, entry) if entry.snooze_id is None else None
@@ -183,6 +183,6 @@ def release(session: Session, entry: Entry, *, because: str) -> None:
 
 
 def _paused(connection: Connection, entry: Entry) -> int | None:
-    """The snooze of a message that is paused, and so promises no return."""
+    """The paused snooze of a message, which promises no return."""
     alive = snoozes.alive(connection, user_email=entry.user_email, message_id=entry.message_id)
     return None if alive is None or not alive.inactive else int(alive.id)

@@ -1,4 +1,4 @@
-"""What one pass over a mailbox works with: the open connection, the database, and whose mailbox it is."""
+"""The context of one pass over a mailbox: the open connection, the database, and the mailbox's owner."""
 
 import time
 from collections.abc import Iterator
@@ -25,22 +25,23 @@ NO_LOOKUPS = UncertainPolicy(hold=timedelta(0))
 
 
 class NoticeSender(NamedTuple):
-    """From whom notices in a mailbox are: MAIL_FROM, and the name of this Snoozer."""
+    """The sender of notices in a mailbox: MAIL_FROM, and the name of this Snoozer."""
 
     mail_from: str
     instance: str
 
 
 class OwnerChanged(Exception):
-    """Another process owns the mailbox now: this one must change nothing any more."""
+    """Another process owns the mailbox now: this one must not change anything any more."""
 
 
 @dataclass(kw_only=True)
 class Session:
-    """`folders` are as last listed, `ours` those that Snoozer made, and `snoozed_uids` what lies in the one of what is
-    snoozed, as last read. `uncertainty` is what is done about reminders that may have been sent. What takes longer than
-    `ends_at` (of the monotonic clock) goes on in the next turn. `sought` are the folders in which a missing message
-    (its entry's id) was not found, as they were then. `failpoint` is called at each step with the message's Message-ID.
+    """`folders` are the folders as last listed, `ours` the folders that Snoozer created, and `snoozed_uids` the UIDs in
+    the folder of snoozed messages, as last read. `uncertainty` is the policy for reminders that may have been sent.
+    Work that takes longer than `ends_at` (of the monotonic clock) continues in the next turn. `sought` are the folders
+    in which a missing message (its entry's id) was not found, with their statuses at that time. `failpoint` is called
+    at each step with the message's Message-ID.
 
     The database's transactions are short: none is open while the mail server thinks.
     """
@@ -74,7 +75,7 @@ class Session:
 
     @property
     def is_late(self) -> bool:
-        """Whether this turn should end where it can."""
+        """Whether this turn should end at the next opportunity."""
         return time.monotonic() >= self.ends_at
 
     def names(self, special_use: str) -> list[str]:
@@ -83,7 +84,7 @@ class Session:
 
 
 def fingerprint(entry: Entry) -> Fingerprint:
-    """What the message of an entry is known by, wherever it is."""
+    """The marks by which an entry's message is found again in any folder."""
     return Fingerprint(
         message_id=entry.header_id, sha256=entry.fingerprint, size=entry.size, internaldate=entry.internal_date
     )

@@ -1,5 +1,5 @@
-"""One pass over a mailbox: what became of moves that began, what was put into folders that mean a time, what was taken
-out of ours, and what is to be moved now. A pass that is cut off anywhere is finished by the next one."""
+"""One pass over a mailbox: recover unfinished moves, notice messages put into folders that mean a time or taken out of
+ours, and move what is due. If a pass is interrupted, the next one finishes its work."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
@@ -23,21 +23,22 @@ from snoozer.mailboxes.sync.verifying import verify
 log = logging.getLogger(__name__)
 
 BATCH_SIZE = 500
-# Where a glance shows no change, all folders are listed after so many; it does not show what is new everywhere.
+# If a glance shows no change, all folders are listed after this many; not every server's glance shows new folders.
 LISTED_EVERY, LISTED_EVERY_WITHOUT_DIGEST = 10, 2
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """Of one pass. `is_done`: everything is where it should be. `goes_on`: there is more to do than one pass does."""
+    """The result of one pass. `is_done`: everything is in its place. `goes_on`: there is more work than
+    one pass does."""
 
     is_done: bool
     goes_on: bool = False
 
 
 class Sync:
-    """Passes over one mailbox, through one connection. What did not change since the last pass is not read again: that
-    costs one round trip, and nothing of the database.
+    """Passes over one mailbox, through one connection. Folders without a change since the last pass are not read again:
+    such a pass costs one round trip, and no query.
 
     `replies_read_to` is the UID up to which the inbox is read for replies; None while no snooze waits for one.
     """
@@ -48,16 +49,16 @@ class Sync:
         self._glance: object = None
         self._glances = 0
         self._is_settled = False
-        # A look that moves left no time for comes first; the first folder of a look is read in any case.
+        # A look postponed for lack of time comes first in the next pass; the first folder of a look is always read.
         self._owes_look = self._has_read = False
-        # Whether a message was missed in this pass: it is sought by the next look, whatever a glance shows.
+        # Whether a message was missing in this pass: the next look searches for it, even if a glance shows no change.
         self._has_missed = False
         self.replies_read_to: int | None = None
 
     def run(self, *, look: bool, move: bool, reads: bool, is_hinted: bool, ends_at: float) -> Outcome:
-        """One pass: `look` for what people moved, also where a glance shows no change if it `is_hinted`; `move` what is
-        to be moved, or is left from the last pass. Raises ImapError, and OwnerChanged when another process owns the
-        mailbox."""
+        """One pass: `look` for messages that people moved, even if a glance shows no change when `is_hinted`; `move`
+        messages that are due, or left over from the last pass. Raises ImapError, and OwnerChanged if another process
+        owns the mailbox."""
         session = self._session
         session.ends_at, self._has_missed = ends_at, False
         if session.mailbox.state == "leaving":
@@ -74,7 +75,7 @@ class Sync:
     def _pass(self, *, look: bool, move: bool, is_hinted: bool, is_listed: bool) -> Outcome:
         session = self._session
         looks = look and not session.mailbox.is_closed
-        # What is due comes first, however long the server thinks about a glance.
+        # Due messages come first, because a server may be slow to answer a glance.
         glance = self._take_glance() if looks and self._is_settled and not move else None
         if self._is_settled and not move and not (looks and (is_hinted or self._is_news(glance))):
             return Outcome(is_done=True)
@@ -93,7 +94,7 @@ class Sync:
         return Outcome(is_done=is_done, goes_on=goes_on or (session.is_late and not is_done))
 
     def _receive(self, outcome: Outcome) -> Outcome:
-        """Read what came in since, where a snooze waits for a reply, and answer the ledger's questions."""
+        """Read new messages if a snooze waits for a reply, and answer the ledger's questions."""
         session = self._session
         self.replies_read_to = replies.receive(session)
         verify(session)
@@ -104,7 +105,7 @@ class Sync:
         return replace(outcome, is_done=is_done, goes_on=outcome.goes_on or (session.is_late and not is_done))
 
     def _take_glance(self) -> object:
-        """What changes whenever something is moved in or out of a folder of ours, by one round trip."""
+        """A value that changes whenever a message is moved in or out of a folder of ours, by one round trip."""
         session = self._session
         named = folder_names.snooze_folders(session.folders)
         roots = [root.name + (root.delimiter or "") for root in folder_names.snooze_roots(session.folders)]
@@ -114,7 +115,9 @@ class Sync:
         return glance, tuple(self._flagged())
 
     def _flagged(self) -> list[int]:
-        """What carries the flag that snoozes, if there is one. What the server refuses to tell is left to the look."""
+        """The messages with the flag that snoozes, if there is one. If the server refuses to list them, the look tries
+        again.
+        """
         flag, imap = self._session.mailbox.snooze_flag, self._session.imap
         if flag is None:
             return []
@@ -127,7 +130,8 @@ class Sync:
             return []
 
     def _is_news(self, glance: object) -> bool:
-        """Whether something changed. At times all folders are listed in any case: a glance may not show new ones."""
+        """Whether something changed. All folders are listed periodically in any case: a glance may not
+        show new ones."""
         return glance != self._glance or self._glances >= LISTED_EVERY
 
     def _list_folders(self) -> None:
@@ -142,8 +146,8 @@ class Sync:
             session.ours = OurFolders(snoozed=ours.name, root=root.name if root else "")
 
     def _look(self) -> tuple[bool, bool]:
-        """Notice what people moved. Returns whether there is more to read at once, and whether everything was read. A
-        folder that cannot be read keeps no other from being."""
+        """Notice messages that people moved. Return whether there is more to read at once, and whether everything was
+        read. A folder that cannot be read does not stop the others."""
         session = self._session
         self._has_read = False
         named = folder_names.snooze_folders(session.folders)
@@ -164,11 +168,12 @@ class Sync:
         return bool(unread), not unread and not refused and not self._is_missing_any()
 
     def _notice(self, folder: Folder, refused: set[str]) -> bool:
-        """Returns False where there is more to read; what the server does not let us read is added to `refused`."""
+        """Return False if there is more to read; folders that the server does not let us read are added
+        to `refused`."""
         return self._try(lambda: notice(self._session, folder), folder.name, refused)
 
     def _look_at_flags(self, refused: set[str]) -> bool:
-        """The same for what got the flag that snoozes."""
+        """As `_notice` for messages that got the flag that snoozes."""
         return self._try(lambda: notice_flagged(self._session), INBOX, refused)
 
     def _try(self, read: Callable[[], bool], name: str, refused: set[str]) -> bool:
@@ -188,9 +193,9 @@ class Sync:
         return name not in now or now[name] != self._seen.get(name)
 
     def _check_snoozed(self, status: Status | None, *, named: set[str]) -> bool:
-        """Compare what is entered as snoozed with what lies there; returns whether all of it was. What a person moved
-        from there into a folder that means a time (`named`) was followed already; the rest was taken out, and is
-        sought."""
+        """Compare the entries of snoozed messages with the folder's contents; return whether all were handled. Messages
+        that a person moved from there into a folder that means a time (`named`) were already followed; other missing
+        messages were taken out, and are sought."""
         session = self._session
         name = session.ours.snoozed
         if status is not None and not status.messages:
@@ -201,7 +206,7 @@ class Sync:
         with session.reading() as connection:
             entries = mailbox_store.list_snoozed(connection, mailbox_id=session.mailbox.id)
         entries = [entry for entry in entries if entry.place == "missing" or entry.folder not in named]
-        # What was missed and is there again is entered anew, also under the UID that it had.
+        # A missing message that reappears is entered again, even under its old UID.
         kept = {entry.id for entry in entries if entry.place == "snoozed" and _is_at(entry, here)}
         there = {entry.uid for entry in entries if entry.id in kept} & session.snoozed_uids
         rest = [entry for entry in entries if entry.id not in kept or entry.uid not in there]
@@ -219,8 +224,7 @@ class Sync:
         seek(self._session, lost)
 
     def _seek_missing(self) -> bool:
-        """Where nothing is looked at any more, what was missed and is there again comes back all the same; returns as
-        `_move`."""
+        """When looks have stopped, missing messages that reappear still return. Returns the same as `_move`."""
         missing = [entry for entry in self._work() if entry.place == "missing"]
         if missing:
             self._seek(missing)
@@ -230,7 +234,7 @@ class Sync:
         return any(entry.place == "missing" for entry in self._work())
 
     def _recover_and_move(self) -> bool:
-        """What is lost is sought after the others were moved: that takes its time."""
+        """Lost messages are sought last, because searching takes time."""
         work = self._work()
         lost = self._recover(work)
         is_done = not work or self._move(at_least_once=True)
@@ -246,8 +250,9 @@ class Sync:
         return lost
 
     def _move(self, *, at_least_once: bool = False) -> bool:
-        """Move until everything is where it should be, or nothing moves any more; returns which it was. With
-        `at_least_once`, also where the turn's time is over already: else a slow server would get nothing back."""
+        """Move until everything is in its place, or no more messages move; return whether all are. With
+        `at_least_once`, move even if the turn's time is over: otherwise a slow server would return no messages at all.
+        """
         before: list[Entry] | None = None
         while True:
             work = [entry for entry in self._work() if entry.moving_to is None and entry.place != "missing"]
@@ -283,7 +288,7 @@ class Sync:
         return lost + moves.move(self._session, aside, to="aside")
 
     def _is_to_be_hidden(self, entry: Entry) -> bool:
-        """Also what lies in a folder that means a time: from there it goes on into the one of what is snoozed."""
+        """Also true for messages in a folder that means a time: they move on into the folder of snoozed messages."""
         is_hidden = entry.place == "missing" or _is_in(entry, self._session.ours.snoozed)
         return entry.wanted == "snoozed" and not entry.is_due and not is_hidden
 

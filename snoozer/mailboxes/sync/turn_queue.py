@@ -1,5 +1,5 @@
-"""Which of the watched mailboxes gets a thread next: those in which something is due before those that are only looked
-at, and within the limits of hosts and accounts. What it costs does not depend on how many mailboxes wait."""
+"""Decides which of the watched mailboxes gets a thread next: mailboxes with due messages before mailboxes that only
+need a look, within the limits of hosts and accounts. Its cost does not depend on the number of waiting mailboxes."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ NEVER = float("inf")
 
 @dataclass(kw_only=True, eq=False)
 class Watched:
-    """A mailbox of this process. It is worked on by one thread (`busy`), or waits: for `look_at`, for `due_at`, or for
-    an event; times are of the monotonic clock. `planned_at` and `is_ready` are the queue's."""
+    """A mailbox of this process. One thread works on it (`busy`), or it waits: for `look_at`, for `due_at`, or for an
+    event; times are of the monotonic clock. `planned_at` and `is_ready` belong to the queue."""
 
     attendance: Attendance
     look_at: float
@@ -33,7 +33,7 @@ class Watched:
 
     @property
     def next_at(self) -> float:
-        """When there is something to do. Without a connection, nothing is, before it is tried again."""
+        """The time of its next work. Without a connection, it has no work before the next attempt to connect."""
         return min(self.look_at, self.due_at) if self.attendance.is_open else self.look_at
 
     @property
@@ -46,8 +46,8 @@ class Watched:
 
 
 class TurnQueue:
-    """Two stages: a heap of times, then for each host the mailboxes whose time has come. What is in a heap and is not
-    valid any more is passed over when its turn comes."""
+    """Two stages: a heap of times, then for each host the mailboxes whose time has come. Invalid entries in a heap are
+    skipped when their turn comes."""
 
     def __init__(self, *, threads: int) -> None:
         self.limits = HostLimits()
@@ -63,7 +63,7 @@ class TurnQueue:
         return self._times[0][0] if self._times else NEVER
 
     def plan(self, watched: Watched, *, now: float) -> None:
-        """To be called whenever what it waits for has changed."""
+        """Must be called whenever its `look_at` or `due_at` has changed, or its connection ended."""
         if watched.busy or watched.dropped:
             return
         if watched.is_ready:
@@ -74,7 +74,7 @@ class TurnQueue:
             heappush(self._times, (watched.planned_at, next(self._numbers), watched))
 
     def start(self, *, now: float) -> Iterator[Watched]:
-        """Those whose turn begins now; each is busy until `finish`."""
+        """Yield the mailboxes whose turn begins now; each is busy until `finish`."""
         self._collect(now)
         while self._free and (watched := self._pop(now)) is not None:
             if not self.limits.has_room_for(watched.account_id):
@@ -94,7 +94,7 @@ class TurnQueue:
             self._make_ready(held, now=now)
 
     def _collect(self, now: float) -> None:
-        """Those whose time has come."""
+        """Make the mailboxes ready whose time has come."""
         while self._times and self._times[0][0] <= now:
             at, _, watched = heappop(self._times)
             if at != watched.planned_at or watched.busy or watched.dropped or watched.is_ready:
@@ -111,7 +111,7 @@ class TurnQueue:
         heappush(heap, (watched.due_at > now, watched.next_at, next(self._numbers), watched))
 
     def _pop(self, now: float) -> Watched | None:
-        """The first one whose host has room."""
+        """The first mailbox whose host has room."""
         first: list[tuple[bool, float, int, Watched]] | None = None
         for (host, signs_in), heap in list(self._ready.items()):
             while heap and not _is_valid(heap[0][3], signs_in=signs_in):
@@ -123,7 +123,7 @@ class TurnQueue:
         return heappop(first)[3] if first else None
 
     def _replace(self, watched: Watched, *, now: float) -> None:
-        """One that has begun to wait for another thing: its connection has ended meanwhile."""
+        """Put a mailbox into the other heap, because its connection was opened or closed since it was queued."""
         if watched.is_ready and not watched.busy and not watched.dropped:
             self._make_ready(watched, now=now)
 

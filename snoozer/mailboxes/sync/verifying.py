@@ -1,5 +1,5 @@
-"""Reminders that may have been sent, and went to the address of a connected mailbox: they are sought in it, so that
-none is sent again that arrived."""
+"""Reminders that may have been sent to the address of a connected mailbox: search for them there, so that a reminder
+that arrived is not sent again."""
 
 from collections.abc import Sequence
 
@@ -11,15 +11,15 @@ from snoozer.queue import events, ledger
 from snoozer.queue.ledger import Sought
 
 ROUTE = "mailbox"
-# A search in each folder takes its time; the others are sought by the next passes.
+# A search in each folder takes time; the others are sought by the next passes.
 SOUGHT_AT_ONCE = 20
 MAX_FOLDERS = 60
 _FIRST = (r"\All", r"\Archive", r"\Trash", r"\Junk")
 
 
 def verify(session: Session) -> None:
-    """Look for each by its Message-ID, in the inbox and then in the other folders, and enter in the ledger what was
-    seen. One whose search the turn's time does not suffice for is left as it is. Raises ImapError."""
+    """Look for each by its Message-ID, in the inbox and then in the other folders, and record the result in the ledger.
+    If the turn's time is too short for a search, its reminder is left as it is. Raises ImapError."""
     uncertainty = session.uncertainty
     if not uncertainty.lookups:
         return
@@ -27,7 +27,7 @@ def verify(session: Session) -> None:
         sought = ledger.list_sought(
             connection, mailbox_id=session.mailbox.id, uncertainty=uncertainty, batch_size=SOUGHT_AT_ONCE
         )
-    # A rule of the person's may have filed it in a folder that is new.
+    # A rule of the person's may have filed it in a new folder.
     places = _places(session.imap.folders()) if sought else []
     for send in sought:
         found = _is_found(session, send, places)
@@ -37,7 +37,7 @@ def verify(session: Session) -> None:
 
 
 def _is_found(session: Session, send: Sought, places: Sequence[str]) -> bool | None:
-    """None where the turn's time was over before every folder was searched."""
+    """None if the turn's time was over before every folder was searched."""
     for name in places:
         if session.is_late:
             return None
@@ -57,7 +57,7 @@ def _record(session: Session, send: Sought, *, found: bool) -> None:
 
 
 def _lies_in(session: Session, send: Sought, folder: str) -> bool:
-    """A folder that cannot be searched says nothing."""
+    """A folder that cannot be searched counts as not containing it."""
     known = Fingerprint(send.reminder_message_id, sha256="", size=0, internaldate=send.sent_about)
     try:
         return bool(session.imap.find(known, folder))

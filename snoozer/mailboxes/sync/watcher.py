@@ -1,5 +1,5 @@
 """Watches the mailboxes that this process owns: one connection each, all in one selector; a small pool of threads works
-on those in which something is to be done. The event is a hint, the pass that follows it is the truth."""
+on the mailboxes that need work. IDLE events only trigger a full sync; state is never taken from them."""
 
 import logging
 import selectors
@@ -27,20 +27,20 @@ from snoozer.snoozes import day_shapes
 log = logging.getLogger(__name__)
 
 THREADS = 24
-# How often the database is asked what is due within two seconds.
+# How often to ask the database for messages that are due within two seconds.
 ASK_SECONDS = 1.0
-# How often the database is asked where a reply is waited for.
+# How often to ask the database for mailboxes in which a snooze waits for a reply.
 READING_SECONDS = 5.0
-# When a turn is repeated whose database was away.
+# When to repeat a turn after the database was away.
 DATABASE_AWAY_SECONDS = 2.0
-# When a turn is repeated that failed for a reason of its own.
+# When to repeat a turn that failed unexpectedly.
 BROKEN_SECONDS = 60.0
 
 
 class Watcher:
     """Any number of processes may run one: each owns its share of the mailboxes. `run` and `stop` are called once.
 
-    That mailboxes were read in which nothing is new is written down every `record_every` seconds.
+    Mailboxes that were read without news are recorded every `record_every` seconds.
     """
 
     def __init__(
@@ -70,7 +70,7 @@ class Watcher:
         self._ask_at = self._record_at = self._reading_at = 0.0
 
     def run(self) -> None:
-        """Watch until `stop`. Turns that run are finished, then the mailboxes are given back."""
+        """Watch until `stop`. Running turns are finished, then the mailboxes are given back."""
         try:
             while not self._stopping:
                 self._ask_database()
@@ -98,7 +98,9 @@ class Watcher:
             self._waker.send(b"x")
 
     def _ask_database(self) -> None:
-        """Keep and take mailboxes, and learn what is due, at times. While the database is away, nothing is moved."""
+        """Keep and take mailboxes, and ask for due messages, periodically. While the database is away, no message is
+        moved.
+        """
         now = time.monotonic()
         if now < self._ask_at:
             return
@@ -121,7 +123,7 @@ class Watcher:
         self._note_due(due)
 
     def _defer(self) -> None:
-        """What is due within a rest of its owner returns at its end."""
+        """Postpone messages that are due within their owner's quiet hours to the end of these."""
         with self._engine.begin() as connection:
             day_shapes.refresh(connection)
             days.defer_messages(connection, kept=False, batch_size=day_shapes.BATCH_SIZE)
@@ -134,14 +136,14 @@ class Watcher:
             self._add(mailbox)
 
     def _add(self, mailbox: OwnedMailbox) -> None:
-        """A turn that still runs for the mailbox, as it was before, is waited for."""
+        """If a turn for the mailbox's previous state still runs, wait for it."""
         now = time.monotonic()
         look_at = NEVER if mailbox.id in self._running else now
         self._watched[mailbox.id] = watched = Watched(attendance=self._attend(mailbox), look_at=look_at)
         self._queue.plan(watched, now=now)
 
     def _drop(self, id: int) -> None:
-        """The mailbox is not this process's any more; a turn that runs finds that out by the fence."""
+        """The mailbox no longer belongs to this process; a running turn notices that by the fence."""
         watched = self._watched.pop(id, None)
         if watched is None:
             return
@@ -152,12 +154,12 @@ class Watcher:
             watched.attendance.close()
 
     def _note_reading(self, ids: set[int], *, now: float) -> None:
-        """In which mailboxes a reply is waited for, or a reminder is to be sought: those that are new are looked at."""
+        """Note the mailboxes in which a reply is awaited or a reminder is to be sought; look at the new ones."""
         for id, watched in self._watched.items():
             attendance = watched.attendance
             if id in ids and not attendance.reads_mail and attendance.is_open:
                 if watched.busy:
-                    continue  # Asked again, when its turn is over.
+                    continue  # Asked again after its turn.
                 watched.look_at = now
                 self._queue.plan(watched, now=now)
             attendance.reads_mail = id in ids
@@ -175,7 +177,7 @@ class Watcher:
         self._due = set(due)
 
     def _record_synced(self) -> None:
-        """Written down in one statement for all mailboxes, so that an idle process hardly writes."""
+        """Recorded in one statement for all mailboxes, so that an idle process hardly writes."""
         if self._synced:
             with self._engine.begin() as connection:
                 mailbox_leases.record_syncs(connection, self._synced)
@@ -193,7 +195,7 @@ class Watcher:
             self._pool.submit(self._work, watched, look=watched.looks, move=watched.due_at <= now)
 
     def _work(self, watched: Watched, *, look: bool, move: bool) -> None:
-        """In a thread of the pool."""
+        """Runs in a thread of the pool."""
         try:
             wait = watched.attendance.turn(look=look, move=move)
         except SQLAlchemyError as error:
@@ -238,7 +240,7 @@ class Watcher:
             self._queue.plan(successor, now=now)
 
     def _leave_alone(self, watched: Watched, wait: Wait, *, now: float) -> None:
-        """Until there is something to do again."""
+        """Wait until the mailbox needs work again."""
         if watched.looks or not wait.listens or wait.at_once:
             watched.look_at = now if wait.at_once else now + wait.seconds
         # Until the database is asked again, nothing is known to be due.
@@ -254,7 +256,7 @@ class Watcher:
         self._queue.plan(watched, now=now)
 
     def _note_synced(self, watched: Watched, *, now: float) -> None:
-        """The first time is written down soon: it ends what was wrong before."""
+        """The first success is recorded soon, because it ends a previous problem."""
         mailbox = watched.attendance.mailbox
         self._synced[mailbox.id] = mailbox.fence
         if not watched.is_recorded:
@@ -267,14 +269,14 @@ class Watcher:
             watched.fd = None
 
     def _wait(self) -> None:
-        """Until a mailbox has an event, a turn ends, or something is due."""
+        """Wait until a mailbox has an event, a turn ends, or a message is due."""
         now = time.monotonic()
         for key, _ in self._selector.select(max(min(self._ask_at, self._queue.next_at) - now, 0.0)):
             if key.data is None:
                 with suppress(BlockingIOError):
                     self._wakened.recv(4096)
             elif key.data.attendance.read_events():
-                # A connection that died has closed its descriptor, which another one may get.
+                # A connection that died has closed its descriptor, which another connection may get.
                 self._unregister(key.data)
                 key.data.look_at = 0.0
                 self._queue.plan(key.data, now=now)
