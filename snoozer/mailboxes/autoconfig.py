@@ -1,7 +1,7 @@
-"""What a domain says about its mail server in a file of its own: the format of Thunderbird, fetched by https.
+"""Read the file in which a domain describes its mail server: Thunderbird's autoconfig format, fetched by https.
 
-No address is sent along. A file is limited in size and time, its XML may hold no entities, and what it names is a
-proposal: servers in it are connected to like any other that a stranger names.
+The request contains no address. The size of the file and the time to fetch it are limited, and its XML may hold no
+entities. Its servers are proposals: they are connected to like any other that a stranger names.
 """
 
 import re
@@ -22,7 +22,7 @@ MAX_SERVERS = 4
 
 _SECURITIES: dict[str, Literal["tls", "starttls"]] = {"SSL": "tls", "STARTTLS": "starttls"}
 _HOST = re.compile(r"(?!-)[a-z0-9._-]{1,253}", re.IGNORECASE)
-# A domain without a file is nothing to report; one whose file leads where it must not is.
+# A domain without a file is not reported; a file that redirects to a forbidden place is.
 _REPORTED = frozenset({"refused_address", "port", "insecure", "redirects", "too_large", "url"})
 
 
@@ -60,7 +60,7 @@ def urls(domain: str) -> tuple[str, ...]:
 
 
 def look_up(domain: str, *, at: tuple[str, ...], allow_private: bool, tls: ssl.SSLContext | None = None) -> Found:
-    """What the files at these URLs say about a domain; all are asked at once."""
+    """Return what the files at these URLs say about a domain; all are fetched at once."""
     if not at:
         return Found()
     with ThreadPoolExecutor(len(at), thread_name_prefix="autoconfig") as pool:
@@ -71,7 +71,7 @@ def look_up(domain: str, *, at: tuple[str, ...], allow_private: bool, tls: ssl.S
 
 
 def read(xml: bytes, *, domain: str) -> tuple[ImapServer, ...]:
-    """The IMAP servers with TLS in a file, in its order. Raises ValueError where it is no such file."""
+    """Return the IMAP servers with TLS in a file, in its order. Raise ValueError if it is not an autoconfig file."""
     try:
         root = ElementTree.fromstring(xml)
     except (DefusedXmlException, ElementTree.ParseError, LookupError) as error:
@@ -94,7 +94,7 @@ def _fetch(url: str, domain: str, *, allow_private: bool, tls: ssl.SSLContext | 
     except HttpError as error:
         return Found(refusal=error.sentence if error.code in _REPORTED else None)
     except ValueError:
-        # Sites answer to any path with a page of theirs.
+        # Some sites answer every path with an HTML page.
         return Found()
 
 

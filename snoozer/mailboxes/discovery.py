@@ -47,8 +47,8 @@ class Candidate:
 
 @dataclass(frozen=True, kw_only=True)
 class Discovery:
-    """What was found: `server` is None where nothing answered, `provider` None where it is none of the known ones.
-    `note` is a sentence where the domain's own file could not be used."""
+    """The result of a search: `server` is None if no server answered, `provider` None if it is not a known provider.
+    `note` is a sentence if the domain's own file could not be used."""
 
     server: Candidate | None
     provider: Provider | None
@@ -56,7 +56,7 @@ class Discovery:
 
 
 class NameServer(Protocol):
-    """What is asked for records: a dns.resolver.Resolver."""
+    """The resolver for DNS records: a dns.resolver.Resolver."""
 
     def resolve(self, qname: str, rdtype: str, *, search: bool, lifetime: float) -> Answer: ...
 
@@ -69,8 +69,9 @@ def find_server(
     tls: ssl.SSLContext | None = None,
     files: Callable[[str], tuple[str, ...]] = autoconfig.urls,
 ) -> Discovery:
-    """The server of the mailboxes in a domain. A known provider's is not connected to; of others the first that answers
-    is taken, in the order in which the domain names them. `files` returns where its own file may be."""
+    """The server of the mailboxes in a domain. A known provider is not connected to; otherwise the first server that
+    answers is taken, in the order in which the domain names them. `files` returns the URLs where the domain's own file
+    may be."""
     if provider := mail_providers.of_domain(domain):
         return _of_provider(provider)
     file = autoconfig.look_up(domain, at=files(domain), allow_private=allow_private, tls=tls)
@@ -82,7 +83,7 @@ def find_server(
         return _of_provider(provider)
     announced = [*named, *records.announced()]
     found = first_answering([*announced, *usual_names(domain)], allow_private=allow_private, tls=tls)
-    # What the domain itself names is worth trying by hand, with a sentence about what is wrong.
+    # If no server answered, propose the domain's first one: a person may correct it by hand.
     server = found or next(iter(announced), None)
     provider = mail_providers.of_server(server.host) if server else None
     return Discovery(server=server, provider=provider, note=file.refusal)
@@ -93,7 +94,7 @@ def _of_provider(provider: Provider) -> Discovery:
 
 
 def usual_names(domain: str) -> list[Candidate]:
-    """The names that IMAP servers usually have, those with TLS from the start first."""
+    """The names that IMAP servers usually have; servers with TLS from the start come first."""
     hosts = (f"imap.{domain}", f"mail.{domain}", domain)
     secure = [Candidate(host, IMAPS, "tls", "guess") for host in hosts]
     return secure + [Candidate(host, IMAP, "starttls", "guess") for host in hosts]
@@ -123,7 +124,7 @@ class _Records:
         return [str(record.exchange) for record in self._ask(self._domain, "MX")]
 
     def announced(self) -> list[Candidate]:
-        """Servers by SRV, the ones with TLS from the start first; the target "." is none (RFC 2782)."""
+        """Servers by SRV; servers with TLS from the start come first. The target "." means no server (RFC 2782)."""
         kinds: list[tuple[str, Security]] = [("_imaps", "tls"), ("_imap", "starttls")]
         return [
             Candidate(str(record.target).rstrip("."), record.port, security, "dns")

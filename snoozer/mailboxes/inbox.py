@@ -18,7 +18,7 @@ from snoozer.queue import ledger
 from snoozer.queue.ledger import Reminded
 from snoozer.snoozes import replies
 
-# In events, of what a message did that came in.
+# The route in events of an incoming message.
 ROUTE = "inbox"
 SUBSTITUTE_ID_DOMAIN = "kept.snoozer.invalid"
 
@@ -50,20 +50,20 @@ def store_each(connection: Connection, *, user_email: str, originals: Sequence[b
     stored = [_store(connection, user_email=user_email, original=original) for original in originals]
     heads = [message_parser.parse_reply(original) for original, one in zip(originals, stored, strict=True) if one.new]
     now = database_time(connection)
-    # Some were written long ago. All are looked at together, so that snoozes are locked in one order.
+    # Some were written long ago. Handle all together, so that snoozes are locked in one order.
     arrivals = [replies.Arrival(head=head, arrived_at=min(head.date or now, now)) for head in heads]
     replies.receive(connection, user_email=user_email, arrivals=arrivals, route=ROUTE)
     return stored
 
 
 def store(connection: Connection, *, user_email: str, original: bytes, has_null_sender: bool = False) -> StoredMessage:
-    """Store one message, byte for byte, and once: a mail server whose reply was lost delivers it again. One that
-    answers a snoozed message does to its snooze what the person chose (`replies`), unless it `has_null_sender`, as
-    bounces have.
+    """Store one message, byte for byte, and once: a mail server delivers it again if our reply was lost. A reply to a
+    snoozed message triggers what the person chose for that snooze (`replies`), unless it `has_null_sender`, as bounces
+    have.
 
-    A message without a Message-ID, or with that of another message, gets a substitute id. One with neither Message-ID
-    nor date, as machines write them, may be a new message in the same words: it is stored again once the person has
-    seen the one before. A reminder of ours is merged with the message that it is about.
+    A message without a Message-ID, or with the Message-ID of another message, gets a substitute id. Machines send
+    messages with neither Message-ID nor date, and an equal one may be a new message: it is stored again once the person
+    has seen the previous one. Our own reminder is merged with the message that it is about.
     """
     stored = _store(connection, user_email=user_email, original=original)
     if stored.new:
@@ -74,8 +74,8 @@ def store(connection: Connection, *, user_email: str, original: bytes, has_null_
 
 
 def restore(connection: Connection, *, user_email: str, original: bytes, message_id: str | None, place: Place) -> bool:
-    """Store a message that was kept elsewhere, once, under the id and at the place that it had. It is no new mail: no
-    snooze is looked for that it answers. Returns False for one that is kept here already."""
+    """Store a message that was kept elsewhere, once, under the id and at the place that it had. It is not new mail, so
+    it is not handled as a reply to a snooze. Returns False if it is already kept here."""
     digest = _digest(original)
     mailbox_store.lock_original(connection, user_email=user_email, sha256=digest)
     if mailbox_store.find_kept(connection, user_email=user_email, sha256=digest, repeatable=False) is not None:
@@ -109,10 +109,10 @@ def _store(connection: Connection, *, user_email: str, original: bytes) -> Store
 def _merge(
     connection: Connection, *, user_email: str, reminded: Reminded, envelope: Envelope, original: bytes
 ) -> StoredMessage:
-    """Store a reminder of ours that came back, where it is evidence that it arrived (`ledger.verify`) and no new mail.
+    """Store our own reminder that came back: it proves its arrival (`ledger.verify`) and is not new mail.
 
-    Its message is what the person sees. A message that is not kept here is represented by its first reminder, under its
-    own Message-ID, so that snoozing it is snoozing the message.
+    The person sees the message it is about. A message that is not kept here is represented by its first reminder, under
+    its own Message-ID, so that snoozing it is snoozing the message.
     """
     same_message = select(MailboxMessage.id).where(
         is_kept_by(user_email), MailboxMessage.message_id == reminded.message_id

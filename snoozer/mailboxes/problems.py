@@ -1,4 +1,4 @@
-"""What is wrong with a connected mailbox, in words: what happened, and what its owner can do."""
+"""Explain a problem of a connected mailbox in words: what happened, and what its owner can do."""
 
 from dataclasses import dataclass
 
@@ -100,7 +100,7 @@ _TEXTS = {
     "busy": (N_("Several mailboxes are being checked at this moment."), N_("Try again in a minute.")),
     "secret": (N_("The key that locked this password is no longer in use."), N_("Enter the password again.")),
 }
-# What to do about a mailbox that has worked before.
+# Remedies for a mailbox that has worked before.
 _AWAY = N_(
     "You need do nothing while this is short. If it lasts, see whether your mail program reaches the mailbox; where "
     "your provider has changed its server, connect the mailbox again with the new one."
@@ -132,7 +132,7 @@ class Problem:
 
 
 def explain(code: str, *, host: str, port: int, is_connected: bool = False) -> Problem:
-    """The words for a problem with a server, to which the mailbox is connected already or not yet. Every code has
+    """The words for a problem with a server, whether or not the mailbox is already connected to it. Every code has
     some."""
     what, remedy = _TEXTS.get(code, _UNKNOWN)
     if is_connected:

@@ -30,7 +30,7 @@ from snoozer.runtime.outbound import OutboundError
 from snoozer.translations import N_, gettext
 
 MAX_MAILBOXES = 10
-# For one reply, and for a whole check.
+# Timeouts for one reply, and for a whole check.
 REPLY_SECONDS = 10.0
 CHECK_SECONDS = 25.0
 
@@ -45,7 +45,7 @@ _NO_MOVE = N_(
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What a check found. `problem` is None where the mailbox works; `notes` are sentences on what its server cannot
+    """The result of a check. `problem` is None if the mailbox works; `notes` are sentences about what its server cannot
     do, `left_out` names of times for which it has no folder."""
 
     problem: Problem | None = None
@@ -54,7 +54,7 @@ class Report:
 
 
 def no_room() -> str:
-    """A sentence for a person who has connected as many as there may be."""
+    """A sentence for a person who has connected the maximum number of mailboxes."""
     return gettext(
         "%(count)s mailboxes are connected, and that is the most. Disconnect one first.", count=MAX_MAILBOXES
     )
@@ -66,7 +66,7 @@ class NotConnected(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RefreshToken:
-    """What a sign-in at a provider left, from which access tokens are made."""
+    """The refresh token of a sign-in at a provider, from which access tokens are made."""
 
     provider: str
     text: str = field(repr=False)
@@ -98,11 +98,11 @@ class Logins:
     def __init__(self, engine: Engine, *, key_ring: Sequence[str], providers: Providers) -> None:
         self._engine, self._ring, self._providers = engine, key_ring, providers
         self._tokens = AccessTokens()
-        # Refresh tokens that could not be stored, and the secret that each replaces: the database was away.
+        # Refresh tokens that could not be stored because the database was away, with the secret that each replaces.
         self._unstored: dict[int, tuple[bytes, str]] = {}
 
     def login(self, mailbox: StoredMailbox) -> Login:
-        """By password, or by an access token that lasts for some minutes at least. Raises ImapError (`login`,
+        """By password, or by an access token that is valid for some minutes at least. Raises ImapError (`login`,
         `sign_in`, `oauth_client`, `oauth_away`, `gone`)."""
         if mailbox.login_method == "password":
             return Login(mailbox.username, self._decrypted(mailbox.secret, code="login"))
@@ -110,7 +110,7 @@ class Logins:
             return Login(mailbox.username, access_token=self._access_token(mailbox.id))
 
     def forget(self, mailbox: StoredMailbox) -> None:
-        """The server refused the access token: the next login is by another one."""
+        """The server refused the access token: the next login uses a new one."""
         self._tokens.forget(mailbox.id)
 
     def _access_token(self, id: int) -> str:
@@ -124,7 +124,7 @@ class Logins:
             grant = self._providers.refresh(name, refresh_token=refresh_token)
         except OAuthError as error:
             if error.code == "sign_in" and self._stored(id)[1] != secret:
-                # Another process had the next one meanwhile, or its owner signed in again.
+                # In the meantime, another process stored a newer token, or the owner signed in again.
                 return self._access_token(id)
             raise ImapError(_OAUTH_CODES[error.code], str(error)) from None
         if grant.refresh_token != stored or not encryption.is_current(self._ring, secret):
@@ -162,7 +162,7 @@ _OAUTH_CODES: dict[str, Code] = {
 
 
 def server_of(mailbox: StoredMailbox) -> Server:
-    """Where a stored mailbox is."""
+    """The server of a stored mailbox."""
     return Server(mailbox.host, mailbox.port, mailbox.security)
 
 
@@ -177,9 +177,9 @@ def open_mailbox(
     failpoint: FailpointHook = no_failpoint,
     deadline: float = NEVER,
 ) -> imap.Connection:
-    """A connection to a stored mailbox, logged in; `connect` is what `connector` returns. An access token that its
-    server refuses is replaced once. `without` names what servers can do and is not to be used; no reply is
-    waited for beyond `deadline`, by the monotonic clock. Raises ImapError."""
+    """Return a connection to a stored mailbox, logged in; `connect` comes from `connector`. If its server refuses an
+    access token, it is replaced once. `without` names server capabilities that must not be used; no reply is waited for
+    beyond `deadline`, by the monotonic clock. Raises ImapError."""
     server = server_of(mailbox)
 
     def opened() -> imap.Connection:
@@ -200,7 +200,7 @@ def open_mailbox(
     except ImapError as error:
         if error.code != "token":
             raise
-    # It was withdrawn before its time.
+    # The provider withdrew the token early.
     logins.forget(mailbox)
     return opened()
 
@@ -234,8 +234,8 @@ def check(
 
 
 def connector(server: Server, *, allow_private: bool) -> Connect:
-    """How mailboxes are connected to: addresses are checked (snoozer.runtime.outbound), and one without TLS is left
-    unless it is in a private network. What is returned raises ImapError."""
+    """Return the function that connects to mailboxes: it checks addresses (snoozer.runtime.outbound), and closes a
+    connection without TLS unless it is in a private network. It raises ImapError."""
 
     def connect(host: str, port: int, timeout: float) -> socket.socket:
         try:
@@ -267,8 +267,8 @@ def connect(
     key_ring: Sequence[str],
     refresh_token: RefreshToken | None = None,
 ) -> int:
-    """Connect a mailbox that was checked; one that is known by its server and user name is connected anew. From then on
-    it is logged in to by the password, or by what `refresh_token` gives. Returns its id. Raises NotConnected."""
+    """Connect a mailbox that was checked; a mailbox that its server and user name identify as known is connected again.
+    It is then logged in to by the password, or by `refresh_token`. Returns its id. Raises NotConnected."""
     if not mailboxes.lock_owner(connection, account_id=account_id):
         raise NotConnected(gettext("This account is closed, so no mailbox can be connected to it."))
     if mailboxes.is_taken(connection, host=server.host, username=login.username, account_id=account_id):
@@ -311,20 +311,20 @@ def sign_in_again(
 
 
 def choose(connection: Connection, *, id: int, account_id: int, choices: Choices) -> bool:
-    """Change what brings messages back, and which flag snoozes; it holds within moments. Returns False when this person
-    has no such mailbox."""
+    """Change which event brings messages back, and which flag snoozes; takes effect within moments. Returns False if
+    this person has no such mailbox."""
     return mailboxes.choose(connection, id=id, account_id=account_id, choices=choices)
 
 
 def forget(connection: Connection, *, id: int, account_id: int) -> bool:
-    """Forget a mailbox that is being disconnected, where its server cannot be reached any more: what is snoozed in it
-    stays in the folder Snoozed. Returns False when this person has no such mailbox."""
+    """Forget a mailbox that is being disconnected, if its server is no longer reachable: its snoozed messages stay in
+    the folder Snoozed. Returns False if this person has no such mailbox."""
     return mailboxes.forget(connection, id=id, account_id=account_id)
 
 
 def encrypt_anew(connection: Connection, *, id: int, secret: bytes, key_ring: Sequence[str]) -> bool:
-    """Store the password of a mailbox under the newest key, where it was under an older one; a password that was
-    changed meanwhile stays. Returns whether it was stored. Raises Undecryptable."""
+    """Encrypt the password of a mailbox with the newest key if it has an older one, unless the password changed in the
+    meantime. Returns whether it was stored. Raises Undecryptable."""
     if encryption.is_current(key_ring, secret):
         return False
     anew = encryption.encrypt(key_ring, encryption.decrypt(key_ring, secret))
@@ -332,13 +332,13 @@ def encrypt_anew(connection: Connection, *, id: int, secret: bytes, key_ring: Se
 
 
 def disconnect(connection: Connection, *, id: int, account_id: int) -> bool:
-    """Return what is snoozed in the mailbox, then forget it: both is done by the process that watches it. Returns False
-    when this person has no such mailbox."""
+    """Return the snoozed messages of the mailbox, then forget it; the process that watches it does both. Returns False
+    if this person has no such mailbox."""
     return mailboxes.leave(connection, id=id, account_id=account_id)
 
 
 def _refusal(server: Server, login: Login, *, allow_private: bool) -> str | None:
-    """Why a server is not connected to, by its settings alone."""
+    """Check the settings of a server, without connecting to it; return the reason to refuse it."""
     if server.port not in outbound.PORTS and not allow_private:
         return "port"
     if server.security == "plain" and not allow_private:

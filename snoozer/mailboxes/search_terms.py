@@ -1,4 +1,4 @@
-"""What a person types into a search: words, phrases in quotes, and both behind the name of a field and a colon."""
+"""Parse a person's search: words, phrases in quotes, and either after a field name and a colon."""
 
 import re
 import unicodedata
@@ -14,7 +14,7 @@ MAX_TERM_LENGTH = 100
 
 @dataclass(frozen=True)
 class Term(Generic[F]):
-    """A text that must be met in one field. `text` is empty only in a field that may stand alone."""
+    """A text to match in one field. `text` is empty only in a field that may stand alone."""
 
     field: F
     text: str

@@ -1,4 +1,4 @@
-"""USE CASE of messages that are seen in connected mailboxes: by which id a snooze knows each of them."""
+"""USE CASE of messages seen in connected mailboxes: assign the id by which a snooze knows each of them."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ def sighting(
     home: str,
     place: Where,
 ) -> Sighting:
-    """A message that is in `folder` now, and returns to `home`."""
+    """A message that is now in `folder` and returns to `home`."""
     mark = head.fingerprint
     return Sighting(
         user_email=user_email,
@@ -46,12 +46,12 @@ def sighting(
 
 
 def message_id(head: Head, *, mailbox_id: int, uidvalidity: int) -> str:
-    """The message's own id; another one where it has none, or one that is longer than a line of a mail may be."""
+    """The message's own id; a substitute if it has none or a longer id than a line of a mail may be."""
     return usable_id(head.message_id) or substitute_id(head, mailbox_id=mailbox_id, uidvalidity=uidvalidity)
 
 
 def usable_id(own: str | None) -> str | None:
-    """A message's own id, unless no snooze can be known by it."""
+    """A message's own id, or None if it is unusable for a snooze."""
     if own is None or "\0" in own or len(own.encode("utf-8", "surrogatepass")) > MAX_MESSAGE_ID_OCTETS:
         return None
     return own
@@ -70,8 +70,8 @@ def identified(
     mailbox_id: int,
     is_another_copy: IsAnotherCopy,
 ) -> tuple[Sighting, str | None]:
-    """The sighting under the id of its message, and the message's sender: a reminder of ours stands for the message it
-    is about; one of two copies, in another place or another mailbox, gets an id of its own."""
+    """The sighting under the id of its message, and the message's sender. Our own reminder stands for the message it is
+    about; if there are two copies, in another place or mailbox, one gets an id of its own."""
     [found] = identified_many(connection, [(head, seen)], mailbox_id=mailbox_id, is_another_copy=is_another_copy)
     return found
 
@@ -84,7 +84,7 @@ def identified_many(
     is_another_copy: IsAnotherCopy,
     taken: Collection[str] = (),
 ) -> list[tuple[Sighting, str | None]]:
-    """The same for messages of one person, of which no two get the same id, and none one that is `taken`."""
+    """As `identified` for messages of one person; the ids are distinct, and none is in `taken`."""
     if not pairs:
         return []
     user_email, ids = pairs[0][1].user_email, [seen.message_id for _, seen in pairs]

@@ -1,7 +1,7 @@
 """USE CASE of signing in to a mailbox at its provider: begun in a session, finished there once, by a POST.
 
-The provider is asked outside of transactions. What has to be kept between the two requests is in the database, under
-the hash of `state` and of the session: a callback that another browser receives finds nothing.
+The provider is asked outside of transactions. The state between the two requests is in the database, under the hash of
+`state` and of the session: a callback in another browser finds nothing.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ MAX_STATE_LENGTH = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Session:
-    """Who signs in, and in which browser."""
+    """The account that signs in, and its browser."""
 
     account_id: int
     token_hash: str = field(repr=False)
@@ -66,7 +66,7 @@ def find(connection: Connection, session: Session, *, state: str) -> PendingSign
 
 
 def take(connection: Connection, session: Session, *, state: str) -> PendingSignIn | None:
-    """The same, and no other request finds it any more."""
+    """As `find`, and no later request finds it again."""
     return mailbox_sign_ins.finish(
         connection, state_hash=_hash(state), session_hash=session.token_hash, account_id=session.account_id
     )
@@ -75,8 +75,8 @@ def take(connection: Connection, session: Session, *, state: str) -> PendingSign
 def exchange(
     pending: PendingSignIn, *, code: str, redirect_uri: str, providers: Providers, key_ring: Sequence[str]
 ) -> Grant | None:
-    """The tokens that the provider gives for its code; None where the sign-in was kept under a key that is gone. Raises
-    OAuthError."""
+    """The tokens that the provider gives for its code; None if the sign-in was encrypted with a key that is gone.
+    Raises OAuthError."""
     try:
         verifier = encryption.decrypt(key_ring, pending.verifier)
     except Undecryptable:

@@ -1,7 +1,7 @@
-"""A server for incoming mail: LMTP from the mail server beside us (RFC 2033), or plain SMTP.
+"""A server for incoming mail: LMTP from a mail server on the same host (RFC 2033), or plain SMTP.
 
 The stored message is what was sent between DATA and the final dot, dots unstuffed: every CR, LF, NUL and 8-bit byte,
-lines of any length. A message with another line that some server would take for the final dot is refused, as is a
+lines of any length. A message is refused if it contains a line that some servers take for the final dot; so is a
 command with a bare CR or LF. A 250 is sent only after `deliver` returned, and `deliver` commits.
 """
 
@@ -22,9 +22,9 @@ from aiosmtpd.smtp import SMTP, Envelope, Session
 
 CLOSE_TIMEOUT = 10
 MAX_CONNECTIONS = 200
-# Of one peer: a mail server opens twenty unless set otherwise.
+# Connections of one peer: a mail server opens twenty unless configured otherwise.
 MAX_PEER_CONNECTIONS = 50
-# Of one message, known or not (RFC 5321 §4.5.3.1.8). The sender sends the others in another one.
+# Recipients of one message, known or not (RFC 5321 §4.5.3.1.8). The sender sends another message for the rest.
 MAX_RECIPIENTS = 100
 # Bodies in memory at once, in messages of the largest size; beyond that, a temporary failure.
 MAX_HELD_MESSAGES = 8
@@ -44,7 +44,7 @@ _TOO_MANY_CONNECTIONS = "421 4.3.2 Too many connections; please try again later"
 _BARE_LINE_END = "500 5.5.2 A command ends with <CR><LF> and holds no other CR or LF"
 _FALSE_END = "550 5.6.11 The message holds an end of data that is not <CR><LF>.<CR><LF>"
 _END = b"\r\n.\r\n"
-# Ends of data to servers that take a bare CR or LF for a line end: what follows would be commands to them.
+# Ends of data for servers that accept a bare CR or LF as a line end: they would read the rest as commands.
 _FALSE_ENDS = re.compile(rb"(?<!\r)\n\.\r?[\r\n]|\r(?!\n)\.[\r\n]|(?:\A|\r\n)\.(?:\n|\r(?!\n))")
 _REPLY = re.compile(r"[245][0-9]{2} [\x20-\x7e]{1,400}")
 
@@ -177,11 +177,11 @@ class InboundServer:
 
 
 class BareLineEnd(Exception):
-    """A command has a CR or LF of its own, where other servers may see two commands."""
+    """Whether a command contains a CR or LF, by which other servers may see two commands."""
 
 
 class CommandReader:
-    """The stream of a session, which refuses a command with a bare CR or LF. What DATA reads is left as it is."""
+    """The stream of a session, which refuses a command with a bare CR or LF. DATA is not affected."""
 
     def __init__(self, stream: asyncio.StreamReader) -> None:
         self.read = stream.read
@@ -195,10 +195,10 @@ class CommandReader:
 
 
 class InboundSession(SMTP):
-    """aiosmtpd's commands with a DATA of our own; it overrides private methods, so the version is pinned.
+    """aiosmtpd's commands with our own DATA; it overrides private methods, so the version is pinned.
 
     aiosmtpd's DATA keeps an object for each line (a gigabyte for 25 MB of empty lines), refuses lines over 1,000 bytes,
-    and sends one reply however many recipients there are, where LMTP promises one for each.
+    and sends one reply for all recipients, although LMTP promises one for each.
     """
 
     line_length_limit = MAX_LINE_LENGTH
@@ -253,8 +253,8 @@ class InboundSession(SMTP):
             await self.push(_TOO_MANY_CONNECTIONS)
             self.transport.close()
             return
-        # The connection or the server is closed. Raised on, the exception would hold the body in a reference cycle:
-        # megabytes until the next garbage collection.
+        # The connection or the server is closed. If raised further, the exception would hold the body in a reference
+        # cycle: megabytes until the next garbage collection.
         with suppress(asyncio.CancelledError):
             await super()._handle_client()
 
@@ -295,7 +295,7 @@ class InboundSession(SMTP):
                 self._await_message()
 
     def _combine_replies(self, replies: Sequence[str]) -> Sequence[str]:
-        """The worst of them: after a temporary failure the sender tries again for all, and nothing is lost."""
+        """The worst reply: after a temporary failure the sender retries for all recipients, and no mail is lost."""
         return [min(replies, key=lambda reply: "452".index(reply[0]))]
 
     async def _read_data(self, body: bytearray) -> str:
