@@ -15,7 +15,7 @@ from snoozer.web.api import (
 from snoozer.web.api.blueprint import blueprint
 from snoozer.web.api.problems import problem_of
 
-# What is imported here has registered its routes.
+# Importing these modules registers their routes.
 NOUNS = (
     acts,
     bulk,

@@ -1,4 +1,5 @@
-"""The routes of what an owner does to a snooze, as its page does it. Each may name an Idempotency-Key and If-Match.
+"""The routes of an owner's acts on a snooze, with the same effect as on its page. Each accepts an Idempotency-Key and
+If-Match.
 
 The docstrings of the routes are published in openapi.json.
 """
@@ -106,7 +107,7 @@ def undo(id: int) -> Response:
 
 
 def finish(connection: Connection, row: Found) -> acts.Result:
-    """Done with the newest time that came of a snooze that is locked. Raises Refused with 409."""
+    """Marks the newest delivery of a locked snooze as done. Raises Refused with 409."""
     promise = snooze_events.last_promise(connection, id=row.id)
     link = None if promise is None else Link(snooze_id=row.id, scheduled_for=promise, action="done")
     occurrence = None if link is None else occurrences.find(connection, link=link, acting=True)
@@ -142,7 +143,7 @@ def _perform(
     *,
     spends: bool = False,
 ) -> Response:
-    """Does it once. `spends` if it may be a mail at once: it counts as a snooze then, as on the pages."""
+    """Performs the act once. `spends` if it may send a mail at once: then it counts as a snooze, as on the pages."""
     with caller(verified=spends) as (connection, account):
         body = optional_object()
         wanted = validate(model, body)

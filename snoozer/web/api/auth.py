@@ -25,8 +25,8 @@ UNKNOWN = "bad_token", "This token is unknown, revoked, or belongs to a closed a
 @contextmanager
 def caller(*, verified: bool = False) -> Iterator[tuple[Connection, Account]]:
     """One transaction for the account of `Authorization: Bearer`. Raises Refused with 401 without a valid token, with
-    403 for one without the scope that the route's `@operation` names, and with 403 when `verified` is asked for and
-    the address, which then gets no reminders, is not. The request is counted, also one that is refused later."""
+    403 if the token lacks the scope that the route's `@operation` names, and with 403 if `verified` is required and the
+    address, which then gets no reminders, is not. The request is counted even if it is refused later."""
     token = bearer_token()
     if not token:
         detail = "Send a token of yours as Authorization: Bearer <token>. Settings, Programs makes one."
@@ -63,12 +63,12 @@ def _check(grant: Grant, *, verified: bool) -> None:
 
 
 def _asked_scope() -> Scope:
-    """What `@operation` of this request's route names: the description and the check cannot differ."""
+    """The scope in the `@operation` of this request's route, so that the description and the check cannot differ."""
     return scope_of(current_app.view_functions[request.endpoint or ""])
 
 
 def _refuse_token(code: str, detail: str) -> NoReturn:
-    """Raises Refused, or QuotaReached for a network with many of them; valid tokens still work from there."""
+    """Raises Refused, or QuotaReached for a network that sent many invalid tokens; valid ones still work from there."""
     network = network_id()
     security_log.record("token_refused", network=network)
     with context.transaction() as connection:

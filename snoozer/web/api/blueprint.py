@@ -1,4 +1,4 @@
-"""What the routes of all nouns are registered with."""
+"""The blueprint on which the routes of all nouns are registered."""
 
 from flask import Blueprint, Response, current_app, request
 
@@ -12,7 +12,8 @@ problems.register(blueprint)
 
 @blueprint.after_request
 def _announce_deprecation(response: Response) -> Response:
-    """Adds Deprecation (RFC 9745) and Sunset (RFC 8594) to what `operation` says is deprecated, whatever it answers."""
+    """Adds Deprecation (RFC 9745) and Sunset (RFC 8594) to every response of a route that `operation` marks as
+    deprecated."""
     deprecation = openapi.deprecation_of(current_app.view_functions.get(request.endpoint or ""))
     if deprecation is not None:
         response.headers.update(deprecation.headers)

@@ -164,7 +164,8 @@ def _create(connection: Connection, account: Account, items: Sequence[Any]) -> B
 
 
 def _without_repeats(asked: Mapping[int, Wanted]) -> list[list[int]]:
-    """The indexes, so that no list names a message twice and later ones change what earlier ones snoozed."""
+    """The duplicate entries' indexes, so that no list names a message twice and a later entry cannot change an earlier
+    one's snooze."""
     turns: list[list[int]] = []
     named: Counter[str] = Counter()
     for index, one in asked.items():
@@ -179,7 +180,7 @@ def _without_repeats(asked: Mapping[int, Wanted]) -> list[list[int]]:
 def _at_once(
     connection: Connection, account: Account, wanted: BulkReschedule | BulkAct, act: Callable[[], Done]
 ) -> BulkReply:
-    """Under an id that undoes all of it."""
+    """Runs under an id that undoes the whole act."""
     undo, kept = uuid4(), list[Done]()
 
     def perform() -> Done:
@@ -206,7 +207,7 @@ def _at_once(
 
 
 def _finish(connection: Connection, account: Account, wanted: BulkAct) -> BulkReply:
-    """Done with each, in the order of their ids."""
+    """Marks each as done, in the order of their ids."""
     found: dict[int, BulkResult] = {}
     for id in sorted(wanted.ids):
         try:

@@ -1,5 +1,5 @@
-"""Examples of answers, made from their schemas: an example of a field, else a value that many fields have, by name or
-by format. So a new field is in them by itself."""
+"""Examples of responses, generated from their schemas: a field's own example, else a common value by name or by format.
+New fields are therefore included automatically."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -45,14 +45,14 @@ _FORMATS: Mapping[str, Any] = {
     "date-time": "2026-03-06T08:00:00+01:00",
     "uri": "https://snoozer.example/api/v1/snoozes",
 }
-# Null in what is as it should be.
+# Fields that are null in the normal case.
 _NULL = frozenset(
     {"late_because", "off_at", "off_reason", "last_error_at", "problem_since", "next_try_at", "next", "alternative"}
     | {"recurrence", "quiet_until_off"}
 )
-# Of the states of several things those that go together.
+# A set of states that may appear in one example.
 _STATES = frozenset({"asleep", "sent", "delivered"})
-# Only in some answers: the reason of a refusal, and what a change adds.
+# Fields of some responses only: the reason of a refusal, and the additions of a change.
 _SELDOM = frozenset({"problem", "event", "flags"})
 _TYPES: Mapping[str, type] = {
     "string": str,

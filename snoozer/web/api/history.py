@@ -20,7 +20,7 @@ from snoozer.web.api.openapi import NOT_MODIFIED, operation
 from snoozer.web.api.validation import query_of
 from snoozer.web.text.redaction import without_addresses
 
-# What an event may say to its owner's programs.
+# The fields of an event's detail that its owner's programs may see.
 _SHOWN = {
     *("after", "alternative", "at", "before", "ended", "error", "flags", "next", "note", "of", "phrase", "promise"),
     *("scope", "until", "was", "why", "zone"),
@@ -80,7 +80,7 @@ def browse_sends(id: int) -> Response:
 
 
 def _by(actor: str | None) -> str:
-    """Who did it without a name: a worker's has the one of its machine, an operator's their account."""
+    """The kind of actor without a name: a worker's name contains its host, an operator's their account."""
     name = (actor or "snoozer").partition(":")[0]
     return name if name in {"user", "operator", "clock", "housekeeping", "mailbox", "mail"} else "worker"
 

@@ -1,6 +1,6 @@
 """`Idempotency-Key`: a repeated request is done once and gets the first response again, for a day.
 
-Only what was done is stored. A refusal changes nothing, so the same key may be tried again with a better body.
+Only successes are stored. A refusal changes nothing, so the same key may be tried again with a better body.
 """
 
 import hashlib
@@ -31,11 +31,11 @@ def run_once(
     act: Callable[[], tuple[int, BaseModel]],
     has_secret: bool = False,
 ) -> Response:
-    """Returns the response to `act`, or the stored one when the same key and `body` came before. One that `has_secret`
-    is stored encrypted.
+    """Returns the response to `act`, or the stored response if the same key and `body` were sent before. If it
+    `has_secret`, it is stored encrypted.
 
-    Requests with one key wait for each other: of two at the same time one acts and the other gets its response. A
-    repeated request is not judged by its If-Match again: what it changed is no longer as that says.
+    Requests with one key wait for each other: if two run at the same time, one acts and the other gets its response.
+    The If-Match of a repeated request is not checked again, because its first run changed the ETag.
     """
     key = request.headers.get(HEADER)
     if key is None:
@@ -63,18 +63,18 @@ def run_once(
 
 
 def is_replayed(response: Response) -> bool:
-    """Whether it is the response to an earlier request, so that nothing was done by this one."""
+    """Whether it is the response to an earlier request, so that this one did not act."""
     return REPLAYED in response.headers
 
 
 def respond(status: int, reply: BaseModel) -> Response:
-    """Returns `reply` as JSON with its ETag; with 201, Location holds the address of what is new. A reading client that
-    names the ETag in If-None-Match gets 304."""
+    """Returns `reply` as JSON with its ETag; with 201, Location holds the URL of the new resource. A GET with the ETag
+    in If-None-Match gets 304."""
     return _response(status, reply.model_dump_json(exclude_unset=True))
 
 
 def _opened(body: str) -> str:
-    """Raises Refused with 409 where the keys that encrypted it are gone."""
+    """Raises Refused with 409 if the keys that encrypted it are gone."""
     try:
         return encryption.decrypt(context.settings().keys, body.encode())
     except encryption.Undecryptable:
@@ -82,7 +82,7 @@ def _opened(body: str) -> str:
 
 
 def _response(status: int, plain: str) -> Response:
-    """What has an `etag` and `links.self` of its own is known by these, and any other answer by its bytes."""
+    """A response with its own `etag` and `links.self` uses them; otherwise the ETag is computed from its bytes."""
     response = Response(plain, status, mimetype="application/json")
     reply = json.loads(plain) if status == 201 or '"etag":' in plain else {}
     if status == 201 and "links" in reply:

@@ -29,7 +29,7 @@ _BY_STATUS: Mapping[int, tuple[str, str]] = {
 
 
 class Refused(Exception):
-    """A request that is not done. `members` go into the problem details beside the usual ones."""
+    """A refused request. `members` are added to the usual members of the problem details."""
 
     def __init__(
         self, status: int, code: str, detail: str, *, headers: Mapping[str, str] | None = None, **members: Any
@@ -64,7 +64,7 @@ def problem_of(error: HTTPException) -> Response:
 
 
 def describe(path: str, refusal: Refusal) -> tuple[str, str]:
-    """Returns the media type and the text for a request that no route has seen: a problem for a path of the API."""
+    """Returns the media type and the text for a request that reached no route: a problem for a path of the API."""
     if not path.startswith("/api/"):
         return "text/plain; charset=utf-8", f"{refusal.text}\n"
     problem = Refused(refusal.status, refusal.code, refusal.text).problem
@@ -78,7 +78,7 @@ def register(blueprint: Blueprint) -> None:
 
 
 def refused(error: SnoozeError) -> Refused:
-    """Returns a 422 for a time, a note or a message that cannot be taken."""
+    """Returns a 422 for a time, a note or a message that is invalid."""
     members: dict[str, Any] = {"suggestions": list(error.suggestions)} if error.suggestions else {}
     return Refused(422, error.code, error.message, **members)
 

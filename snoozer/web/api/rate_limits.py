@@ -1,7 +1,7 @@
-"""Quotas of requests, and what is left of every quota in headers (draft-ietf-httpapi-ratelimit-headers-10).
+"""Quotas of requests, and the remaining amount of each quota in headers (draft-ietf-httpapi-ratelimit-headers-10).
 
-A process takes a share of a token's and a person's minute from the database, and counts it here until it is used or the
-minute is over: the rows of quotas are written a few times a second whatever comes.
+A process takes a share of a token's and a person's minute from the database, and counts it here until it is used up or
+the minute is over, so that the rows of quotas are written only a few times a second under any load.
 """
 
 import time
@@ -17,10 +17,10 @@ from snoozer.people.quotas import QuotaReached, Share, Standing
 from snoozer.runtime import secret_keys
 from snoozer.web import context
 
-# Shares that are kept in this process; those of minutes that are over are removed beyond it.
+# The limit for shares in this process; beyond it, shares of past minutes are removed.
 MAX_SHARES = 20_000
 
-# Two ends nearer than this, in seconds, are of one period: the shortest is a minute.
+# Period ends computed twice may differ by one query's duration; the shortest period is a minute.
 SAME_END = 20.0
 
 _KEY = "snoozer-requests"
@@ -28,8 +28,8 @@ _KEY = "snoozer-requests"
 
 @dataclass
 class _Counted:
-    """The share of one quota: how many requests of it are left, and until when it counts by this process' clock.
-    `reached` is set when the database gave no more for this period."""
+    """The share of one quota: how many of its requests are left, and until when it counts by this process's clock.
+    `reached` is set if the database had no more for this period."""
 
     share: Share
     requests: int
@@ -46,8 +46,7 @@ class _Counted:
 
 
 class Shares:
-    """The shares that this process holds, by quota and subject: a token by its hash, and its owner. Safe for
-    threads."""
+    """The shares that this process holds, by quota and subject: a token by its hash, and its owner. Thread-safe."""
 
     def __init__(self) -> None:
         self._held: dict[tuple[str, str], _Counted] = {}
@@ -55,8 +54,8 @@ class Shares:
         self._lock = Lock()
 
     def take(self, token: str, *, now: float) -> list[Standing] | None:
-        """Counts one request; None where the database has to be asked for a share. Raises QuotaReached where it
-        gave none in this minute."""
+        """Counts one request; returns None if the database must be asked for a share. Raises QuotaReached if it had
+        none left in this minute."""
         with self._lock:
             owner = self._owners.get(token)
             if owner is None:
@@ -75,7 +74,7 @@ class Shares:
             return [each.standing(now) for each in limited]
 
     def wanted(self, token: str, owner: str, *, now: float) -> dict[str, int | None]:
-        """The quotas of which a share is missing, each with what is known to be left of it in this minute."""
+        """The quotas of which a share is missing, each with the amount known to be left in this minute."""
         with self._lock:
             known = {key: self._held.get(key) for key in _keys(token, owner)}
             return {
@@ -85,7 +84,7 @@ class Shares:
             }
 
     def add(self, token: str, owner: str, shares: Iterable[Share], *, now: float) -> None:
-        """Adds shares that were asked for at `now`."""
+        """Adds shares that were requested at `now`."""
         with self._lock:
             self._make_room(now)
             self._owners[token] = owner
@@ -93,12 +92,12 @@ class Shares:
             for share in shares:
                 key = share.quota.name, keys[share.quota.name]
                 before, ends = self._held.get(key), now + share.seconds_left
-                # Of the same period: they add up. An end is known to the time that a statement takes.
+                # Shares of the same period add up. Ends computed twice may differ by one query's duration.
                 kept = before.requests if before is not None and abs(before.ends - ends) < SAME_END else 0
                 self._held[key] = _Counted(share=share, requests=kept + (share.taken or 0), ends=ends)
 
     def refuse(self, token: str, owner: str, reached: QuotaReached, *, now: float) -> None:
-        """No more of this quota until its period is over, without asking the database again."""
+        """Refuses this quota until its period is over, without asking the database again."""
         with self._lock:
             self._make_room(now)
             self._owners[token] = owner
@@ -125,11 +124,11 @@ def init_app(app: Flask) -> None:
 
 
 def spend_request(secret: str) -> bool:
-    """Counts a request with this token, and notes its last use. Returns False for a token that is not valid; whether
-    it still is where a share was left, the caller's transaction says. Raises QuotaReached, TokenExpired."""
+    """Counts a request with this token, and notes its last use. Returns False for an invalid token; if a share was
+    left, the caller's transaction checks whether it is still valid. Raises QuotaReached, TokenExpired."""
     shares: Shares = current_app.extensions[_KEY]
     token, now = secret_keys.digest(secret), time.monotonic()
-    # Once more where other threads used what this one asked for.
+    # Try once more if other threads used the share that this one requested.
     while (standings := shares.take(token, now=now)) is None:
         owner, now = None, time.monotonic()
         try:
@@ -152,7 +151,7 @@ def spend_request(secret: str) -> bool:
 
 
 def note(standings: Iterable[Standing]) -> None:
-    """Shows in the headers of this response what is left."""
+    """Shows the remaining amounts in the headers of this response."""
     known: dict[str, Standing] = g.setdefault("rate_limits", {})
     known.update((standing.quota.name, standing) for standing in standings)
 

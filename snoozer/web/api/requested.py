@@ -1,4 +1,4 @@
-"""What a request says about a snooze, as the use cases take it: its message, its time, and its options."""
+"""Converts a request about a snooze for the use cases: its message, its time, and its options."""
 
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,7 +27,7 @@ RequestedTime = tuple[ReminderTime, ParsedTime | None]
 
 
 def message_of(connection: Connection, account: Account, new: NewSnooze) -> input.Message:
-    """The named message, with what is stored of it; or a new name for one that has a subject only."""
+    """The named message, with its stored subject and sender; or a new Message-ID if there is only a subject."""
     if new.message_id is None:
         if new.subject is None:
             raise invalid_fields({"message_id": "message_id is missing: name the message, or give a subject."})
@@ -40,7 +40,7 @@ def message_of(connection: Connection, account: Account, new: NewSnooze) -> inpu
 
 
 def options_of(account: Account, body: Timed) -> EnqueueOptions:
-    """The options in the body. Raises Refused for a priority before other people's without the role for it."""
+    """The options in the body. Raises Refused for a priority above other people's without the role for it."""
     if body.priority is not None and body.priority > 0 and not at_least(account.role, "operator"):
         sentence = "priority above 0 comes before what other people wait for: it needs the role of an operator."
         raise invalid_fields({"priority": sentence})
@@ -54,7 +54,7 @@ def options_of(account: Account, body: Timed) -> EnqueueOptions:
 
 
 def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
-    """What `new` asks for. Raises SnoozeError and Refused."""
+    """The snooze that `new` requests. Raises SnoozeError and Refused."""
     time, parsed = time_of(connection, account, new, note=new.note)
     message, options = message_of(connection, account, new), options_of(account, new)
     input.valid_message_id(message.message_id)
@@ -62,8 +62,8 @@ def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
 
 
 def time_of(connection: Connection, account: Account, body: Times, *, note: str | None) -> RequestedTime:
-    """The time in `remind_at`, `when` or `recurrence`, parsed where it was a phrase. Raises SnoozeError when it cannot
-    be kept."""
+    """The time in `remind_at`, `when` or `recurrence`, and the parsed phrase if there was one. Raises SnoozeError if it
+    cannot be kept."""
     now, zone = database_time(connection), body.zone or account.zone
     if body.recurrence is not None:
         return _answered(_first_of(body.recurrence, now=now, zone=zone, note=note), body), None
@@ -87,7 +87,7 @@ def changed_time(connection: Connection, account: Account, body: Change, row: Fo
 
 
 def _first_of(rule: RecurrenceRule, *, now: datetime, zone: str, note: str | None) -> ReminderTime:
-    """The first time of what repeats. Raises SnoozeError where there is none within ten years."""
+    """The first time of a series. Raises SnoozeError if it has none within ten years."""
     recurrence = rule.recurrence(now=now, zone=zone)
     first = next_occurrence(recurrence, after=now, zone=zone)
     if first is None:
@@ -97,7 +97,7 @@ def _first_of(rule: RecurrenceRule, *, now: datetime, zone: str, note: str | Non
 
 
 def _answered(time: ReminderTime, body: Times) -> ReminderTime:
-    """The time with what a reply does and whether a rest defers it, where the body names that."""
+    """The time with the body's reply policy and its choice about quiet hours, if it has them."""
     policy = body.reply_policy or time.reply_policy
     any_hour = time.at_any_hour if body.at_any_hour is None else body.at_any_hour
     return replace(time, reply_policy=policy, reply_scope=body.reply_scope, at_any_hour=any_hour)

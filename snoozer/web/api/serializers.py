@@ -23,7 +23,7 @@ from snoozer.web.text.time_format import TimeFormatter
 
 
 def snooze(row: Found, *, account: Account, now: datetime) -> Snooze:
-    """Times carry the offset of the snooze's own zone."""
+    """Times have the offset of the snooze's own zone."""
     clock = _clock(row, account=account, now=now)
     late = late_because(row, now=now)
     show, page = url_for("api.show", id=row.id), url_for("snoozes.show", id=row.id)
@@ -72,12 +72,13 @@ def sends(rows: Sequence[Found], *, row: Found, account: Account, now: datetime)
 
 
 def stored_key(key: str, *, account_id: int) -> str:
-    """The serialization key of a person's program as the queue has it: rows of other people do not wait for it."""
+    """The serialization key of a person's program, prefixed for the queue so that rows of other people do not wait for
+    it."""
     return f"{account_id}:{key}"
 
 
 def own_key(stored: str | None, *, account_id: int) -> str | None:
-    """The inverse of `stored_key`; the key that another producer gave a row as it is."""
+    """The inverse of `stored_key`; a key of another producer is returned unchanged."""
     return None if stored is None else stored.removeprefix(f"{account_id}:")
 
 
@@ -87,7 +88,7 @@ def absolute(path: str) -> str:
 
 
 def _rule(plain: Any) -> RecurrenceRule | None:
-    """A stored recurrence as programs take it. Rows may come from any program: None for one that cannot be read."""
+    """A stored recurrence for programs. Rows may come from any program: None if it cannot be parsed."""
     if plain is None:
         return None
     try:
@@ -99,7 +100,7 @@ def _rule(plain: Any) -> RecurrenceRule | None:
 
 
 def _in_words(clock: TimeFormatter, promise: datetime) -> str:
-    """The promise in the words of `/when`; the distance only while it lies ahead."""
+    """The promise in the words of `/when`; the distance only while it is in the future."""
     at = clock.local(promise)
     away = promise - clock.now
     ahead = f" ({distance(away)})" if away >= MINUTE else ""

@@ -1,4 +1,4 @@
-"""The routes of an account's own settings, by the validation of the pages.
+"""The routes of an account's own settings, with the validation of the pages.
 
 The docstrings of the routes are published in openapi.json.
 """
@@ -220,8 +220,8 @@ def _today(connection: Connection, account: Account) -> date:
 
 
 def _lock(connection: Connection, account: Account, read: Callable[[], BaseModel]) -> None:
-    """Locks the account, so that one change of its settings waits for another; raises Refused with 412 unless what is
-    read then is as `If-Match` names it."""
+    """Locks the account, so that concurrent changes of its settings wait; raises Refused with 412 unless the current
+    state matches `If-Match`."""
     row = select(Account.zone, Account.locale).where(Account.id == account.id)
     locked = connection.execute(row.with_for_update(key_share=True)).one()
     account.zone, account.locale = locked.zone, locked.locale

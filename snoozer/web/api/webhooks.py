@@ -1,4 +1,4 @@
-"""The routes of webhooks: endpoints, and what was sent to them.
+"""The routes of webhooks: endpoints and their deliveries.
 
 The docstrings of the routes are published in openapi.json.
 """
@@ -237,7 +237,7 @@ def _no_fields() -> dict[str, Any]:
 
 
 def _add(connection: Connection, account: Account, new: NewWebhook) -> Added:
-    """Raises Refused with 409 where there is no room, and with 422."""
+    """Raises Refused with 409 if the limit of webhooks is reached, and with 422."""
     try:
         return webhooks.add(
             connection,

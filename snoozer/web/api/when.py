@@ -1,4 +1,4 @@
-"""The route that reads a phrase."""
+"""The route that parses a phrase."""
 
 from flask import Response
 

@@ -1,4 +1,4 @@
-"""What acts on a snooze take."""
+"""The request bodies of acts on a snooze."""
 
 from typing import Annotated, Self
 

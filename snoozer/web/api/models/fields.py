@@ -1,4 +1,4 @@
-"""The fields that several nouns share, and what each of them takes."""
+"""Fields that several nouns share, and their validation."""
 
 import re
 from collections.abc import Callable
@@ -25,7 +25,7 @@ ANY_HOUR = (
 
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d(\.\d{1,9})?)?([Zz]|[+-]\d\d:?\d\d)?", re.ASCII)
 
-# In the notation that Python and JSON Schema share.
+# In the regular expressions that Python and JSON Schema share.
 _CONTROLS = r"\u0000-\u001f\u007f-\u009f\u2028\u2029"
 NO_NUL = r"^[^\u0000]*$"
 NOT_BLANK = r"^[^\u0000]*[^\u0000\s][^\u0000]*$"
@@ -81,7 +81,7 @@ def _instant(text: str) -> datetime:
 
 
 def whole(least: int, most: int, *, step: int = 1) -> tuple[BeforeValidator, FieldInfo]:
-    """Returns what makes an integer one within these limits, and says so in its schema."""
+    """Returns a validator for an integer within these limits, which also declares them in its schema."""
 
     def check(value: object) -> object:
         if type(value) is not int or not least <= value <= most or value % step:

@@ -1,4 +1,4 @@
-"""What became of a snooze: its events and the sends of its reminders, page by page."""
+"""The history of a snooze: its events and the sends of its reminders, page by page."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""How a snooze repeats, as an object: in requests, in snoozes, and in what a phrase means."""
+"""The recurrence of a snooze as an object: in requests, in snoozes, and in the meaning of a phrase."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from snoozer.timephrase import Recurrence
 from snoozer.timephrase.zones import wall_time
 from snoozer.web.api.models.fields import Request, whole
 
-# What is counted from its start is counted through: no further back than this, and no more often.
+# Limits for a series, because its occurrences are counted one by one from its start.
 OLDEST_START = timedelta(days=366)
 MAX_TIMES = 10_000
 _AT = re.compile(r"\d\d:\d\d(:\d\d)?", re.ASCII)
@@ -63,7 +63,7 @@ class RecurrenceRule(Request):
     week_start: Weekday = 0
 
     def recurrence(self, *, now: datetime, zone: str) -> Recurrence:
-        """The same as the grammar's value. Raises SnoozeError for one that never comes round."""
+        """Converts to the grammar's value. Raises SnoozeError if the rule never matches."""
         today = wall_time(now, zone).date()
         start = self.start or today
         if start < today - OLDEST_START:

@@ -1,4 +1,4 @@
-"""What an account is set to: zone, locale, presets and the shape of its day; and its connected mailboxes."""
+"""The settings of an account: zone, locale, presets and the shape of its day; and its connected mailboxes."""
 
 import re
 from typing import Annotated, Literal
@@ -100,7 +100,7 @@ def _days(value: object) -> object:
 
 
 def _written(pattern: str, example: str, message: str) -> tuple[BeforeValidator, FieldInfo]:
-    """Returns what makes a text one of this pattern, and says so in its schema."""
+    """Returns a validator for a text with this pattern, which also declares the pattern in its schema."""
 
     def check(value: object) -> object:
         if not isinstance(value, str) or not re.fullmatch(pattern, value, re.ASCII):

@@ -1,4 +1,4 @@
-"""A snooze: as it is asked for, changed, listed and shown."""
+"""A snooze in requests, changes, lists and responses."""
 
 from typing import Annotated, Any, Literal, Self
 
@@ -73,7 +73,7 @@ class Timed(Times):
 
 
 def _given(field: str) -> dict[str, Any]:
-    """The schema of an object in which the field is there and not null."""
+    """The schema of an object in which the field exists and is not null."""
     return {"required": [field], "properties": {field: {"type": _JSON_TYPES.get(field, "string")}}}
 
 
@@ -147,16 +147,16 @@ class Change(
         )
 
     def moves_occurrence(self) -> bool:
-        """Whether what repeats goes on after a new time."""
+        """Whether a series continues after a new time."""
         return self.occurrence is not None and self.has_time()
 
     def changes_promise(self) -> bool:
-        """Whether it changes more than options, which leave the promise and its tries alone."""
+        """Whether it changes more than options, which do not affect the promise and its attempts."""
         answers = any(getattr(self, name) is not None for name in _ANSWERS)
         return answers or self.has_time() or "note" in self.model_fields_set
 
     def changes_note_alone(self) -> bool:
-        """Whether the note is all that it changes of what is promised."""
+        """Whether the note is the only change to the promise."""
         answers = any(getattr(self, name) is not None for name in _ANSWERS)
         return "note" in self.model_fields_set and not answers and not self.has_time()
 

@@ -1,4 +1,4 @@
-"""Webhooks: endpoints, and what was sent to them."""
+"""Webhooks: endpoints and their deliveries."""
 
 from typing import Annotated, Literal
 

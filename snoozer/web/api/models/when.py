@@ -1,4 +1,4 @@
-"""A phrase for a time, and what it means."""
+"""A phrase for a time, and its meaning."""
 
 from typing import Any, Literal
 
