@@ -1,5 +1,5 @@
-"""Who may do what: accounts with their roles, for admins. Addresses are masked; a role is changed, and an address
-shown, with a reason, once the admin was asked again who they are."""
+"""Accounts with their roles, for admins. Addresses are masked; changing a role or showing an address needs a reason and
+a recent confirmation of the admin's identity."""
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -28,7 +28,7 @@ NO_REASON = "Say why in a few words. Nothing was done yet."
 @blueprint.get("/accounts")
 @admin_required
 def list_accounts(account: Account) -> ResponseReturnValue:
-    """Accounts by their ids; with `role` only those that have it."""
+    """Accounts by their ids; with `role` only accounts that have it."""
     role = _role(request.args["role"]) if request.args.get("role") else None
     return _list(role=role, after=_row_id(request.args.get("after")) or 0)
 
@@ -58,7 +58,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 @admin_required
 @confirmation_required
 def change_role(account: Account, id: int) -> ResponseReturnValue:
-    """Gives a role, and records who did, why, and which one it was before."""
+    """Gives a role, and records the actor, the reason, and the previous role."""
     role, why = _role(request.form.get("role")), given_reason()
     if why is None:
         return _page(id, error=NO_REASON, why_of="role"), 422
@@ -92,8 +92,8 @@ def change_role(account: Account, id: int) -> ResponseReturnValue:
 @admin_required
 @confirmation_required
 def unmask(account: Account) -> ResponseReturnValue:
-    """Shows the address of one row, a snooze or an account, on this one response. That stands in the audit log before
-    it is shown."""
+    """Shows the address of one row, a snooze or an account, on this response only. The audit log records it before it
+    is shown."""
     snooze_id, account_id = _row_id(request.form.get("snooze")), _row_id(request.form.get("account"))
     if (snooze_id is None) == (account_id is None):
         abort(400)
@@ -143,10 +143,10 @@ def _page(id: int, *, error: str | None = None, why_of: str | None = None) -> st
 
 
 def _role(text: str | None) -> Role:
-    """400 for what is no role."""
+    """400 for an unknown role."""
     return next((role for role in ROLES if role == text), None) or abort(400)
 
 
 def _row_id(text: str | None) -> int | None:
-    """None without one; 400 for what is no row's id."""
+    """None if missing; 400 if it is not a row's id."""
     return row_number(text) or abort(400) if text else None

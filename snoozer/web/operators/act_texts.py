@@ -1,4 +1,4 @@
-"""What an operator's acts are called, and what a preview says of each."""
+"""The names of operators' acts, and the sentences of their previews."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 @dataclass(frozen=True, kw_only=True)
 class ActText:
     """An act in words: `heading` has {} for "312 cases", `button` stands alone, `done` is about one row. `one` and
-    `many` say what it does; `uncertain_one` and `uncertain_many` what becomes of reminders that may have been sent."""
+    `many` describe its effect; `uncertain_one` and `uncertain_many` its effect on reminders that may have been sent."""
 
     heading: str
     button: str
@@ -18,7 +18,7 @@ class ActText:
     noun: str = "case"
 
     def title(self, count: int) -> str:
-        """Reactivate 312 cases."""
+        """The heading, such as "Reactivate 312 cases"."""
         return self.heading.format(f"{count:,} {self.noun}{'' if count == 1 else 's'}")
 
 

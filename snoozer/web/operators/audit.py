@@ -23,17 +23,17 @@ from snoozer.web.text.time_format import parse_instant
 blueprint = Blueprint("admin_audit", __name__, url_prefix="/admin/audit")
 
 MAX_TEXT_LENGTH = 100
-# What takes longer is left out: the page says so.
+# A slower query is left out, and the page says so.
 READ_SECONDS = 2.0
 FIELDS = ("actor", "act", "snooze", "since", "until")
-# Offered in its field; others can be typed.
+# Suggested in its field; other acts can be typed.
 ACTS = sorted(act for act in LEAST_ROLE if not act.startswith("view"))
 
 
 @blueprint.get("")
 @viewer_required
 def show(account: Account) -> ResponseReturnValue:
-    """What operators, commands and the clock did. A field that cannot be read is marked."""
+    """The acts of operators, commands and the clock. An invalid field is marked."""
     given = {name: one_line(request.args.get(name), max_length=MAX_TEXT_LENGTH) or "" for name in FIELDS}
     wanted, problem = _filter(given)
     before, page = _row_id(request.args.get("before")), None
@@ -57,7 +57,7 @@ def show(account: Account) -> ResponseReturnValue:
 
 
 def _filter(given: Mapping[str, str]) -> tuple[Filter, str | None]:
-    """The filter, and the name of the first field that cannot be read."""
+    """The filter, and the name of the first invalid field."""
     snooze_id = row_number(given["snooze"]) if given["snooze"] else None
     since, until = _instant(given["since"]), _instant(given["until"])
     bad = [
@@ -71,7 +71,7 @@ def _filter(given: Mapping[str, str]) -> tuple[Filter, str | None]:
 
 
 def _instant(text: str) -> datetime | None:
-    """An instant, or a local time in the reader's zone as a browser's field gives it."""
+    """An instant, or a local time in the reader's zone from a browser's date field."""
     if not text:
         return None
     found = parse_instant(text)
@@ -84,5 +84,5 @@ def _instant(text: str) -> datetime | None:
 
 
 def _row_id(text: str | None) -> int | None:
-    """404 for what is no entry's id."""
+    """404 if it is not an entry's id."""
     return None if text is None else row_number(text) or abort(404)

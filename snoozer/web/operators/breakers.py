@@ -1,4 +1,4 @@
-"""What operators do with a mail server's breaker: stop sending by it until it is reset, or send again at once."""
+"""Operators' acts on a mail server's breaker: stop sending through it until a reset, or send again at once."""
 
 from dataclasses import asdict
 
@@ -25,14 +25,14 @@ MAX_REASON_LENGTH = 200
 @operator_required
 @confirmation_required
 def trip(account: Account) -> ResponseReturnValue:
-    """Nothing is sent by this mail server until the breaker is reset. Asks again who one is."""
+    """Opens the breaker: no mail goes through this server until it is reset. Requires a recent confirmation."""
     return _act(account, "trip")
 
 
 @blueprint.post("/reset")
 @operator_required
 def reset(account: Account) -> ResponseReturnValue:
-    """Workers send by this mail server again, at once."""
+    """Lets workers send through this mail server again, at once."""
     return _act(account, "reset")
 
 

@@ -1,4 +1,4 @@
-"""The filter of the list of cases: as an address or a form says it, and as the form above the list shows it."""
+"""The filter of the list of cases: parsed from a URL or a form, and shown in the form above the list."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from snoozer.db.queries.case_filter import Filter, InvalidFilter
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.text.time_format import TimeFormatter
 
-# By the names of an address.
+# By the names of the URL's parameters.
 CLASS_WORDS = {
     "5xx": "refused for good (5xx)",
     "4xx": "refused for now (4xx)",
@@ -30,7 +30,7 @@ SPANS = {
 
 
 def selected(given: Mapping[str, str]) -> Filter:
-    """Returns what the cases have in common; 400, with what is wrong, for a field that means nothing."""
+    """Returns the filter of the URL; 400, with an explanation, for an invalid field."""
     try:
         return Filter.from_args(given)
     except InvalidFilter as error:
@@ -38,9 +38,9 @@ def selected(given: Mapping[str, str]) -> Filter:
 
 
 def read(connection: Connection, form: Mapping[str, str], *, times: TimeFormatter) -> Filter:
-    """The filter that the form means. Raises InvalidFilter with a sentence for the person who typed it.
+    """The filter in the form. Raises InvalidFilter with a sentence for the person who typed it.
 
-    Hidden fields hold what the address named and the form cannot type: an error, a person, a message.
+    Hidden fields hold the URL's parameters that have no field in the form: an error, a person, a message.
     """
     given = dict(Filter.from_args(form).as_args())
     if form.get("within"):
@@ -54,7 +54,7 @@ def read(connection: Connection, form: Mapping[str, str], *, times: TimeFormatte
 
 
 def shown(filter: Filter, *, times: TimeFormatter, typed: Mapping[str, str] | None = None) -> dict[str, str]:
-    """What the fields of the form hold: what was typed into them, or this filter, with times in the operator's zone."""
+    """The values of the form's fields: the typed text, or this filter, with times in the operator's zone."""
     written = filter.as_args()
     fields = {name: written.get(name, "") for name in ("class", "domain")} | {"whom": "", "earliest": "", "latest": ""}
     fields["within"] = written.get("since", "") if isinstance(filter.since, timedelta) else ""
@@ -62,7 +62,7 @@ def shown(filter: Filter, *, times: TimeFormatter, typed: Mapping[str, str] | No
         if isinstance(moment, datetime):
             fields[name] = f"{times.local(moment):%Y-%m-%dT%H:%M}"
     fields |= {name: typed[name] for name in fields if typed and name in typed}
-    # A span that no choice of the form has is one of it none the less.
+    # Add a time span from the URL as a choice if the form does not have it.
     return fields | {"other_span": "" if fields["within"] in SPANS else fields["within"]}
 
 
@@ -75,7 +75,7 @@ def _instant(wall: str, *, zone: str) -> str:
 
 
 def _person(connection: Connection, typed: str) -> Filter:
-    """By an address in full, or the number of one of their snoozes."""
+    """Finds a person by a full address, or by the number of a snooze of theirs."""
     number = typed.removeprefix("#")
     if number.isascii() and number.isdigit():
         found = Filter.from_args({"person": number})

@@ -1,4 +1,4 @@
-"""What happened to one row, in one order: its events, and the steps that its ledger entries record."""
+"""The timeline of one row: its events, and the steps that its ledger entries record."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from datetime import datetime
 from snoozer.db.queries import Found
 from snoozer.web.text.redaction import plain
 
-# What an undo needs is the person's own.
+# Data for an undo is private to the person.
 _NOT_SHOWN = {"note", "before", "after", "places"}
 MAX_DETAIL_LENGTH = 1_000
 
@@ -25,7 +25,7 @@ class Moment:
 
 
 def timeline(row: Found, *, sends: Sequence[Found], events: Sequence[Found]) -> list[Moment]:
-    """The newest step first; of the same instant, the event is after the ledger's entry that led to it."""
+    """The newest step first; if times are equal, an event follows the ledger entry that caused it."""
     moments = [
         Moment(at=row.created_at, what="snoozed", rest="", source="row"),
         *(moment for send in sends for moment in _of_send(send)),
@@ -38,7 +38,7 @@ def timeline(row: Found, *, sends: Sequence[Found], events: Sequence[Found]) -> 
     if row.finished_at is not None:
         word = {"retired": "became a case", "sent": "finished"}.get(row.outcome, "closed")
         moments.append(Moment(at=row.finished_at, what=word, rest="", source="row"))
-    # Stable: what stands later in the list is later of the same instant.
+    # The sort is stable: of equal times, the later item in the list counts as later.
     return sorted(moments, key=lambda moment: moment.at)[::-1]
 
 

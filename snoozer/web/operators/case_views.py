@@ -1,4 +1,4 @@
-"""Filters of the list of cases that an operator keeps by a name, shown above it to its operator alone."""
+"""Named filters of the list of cases, shown above it to the operator who saved them."""
 
 from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -20,7 +20,7 @@ MAX_NAME_LENGTH = 60
 @blueprint.post("")
 @viewer_required
 def save(account: Account) -> ResponseReturnValue:
-    """Keeps the filter of the list by a name."""
+    """Saves the filter of the list under a name."""
     filter = selected(request.form)
     name = one_line(without_addresses(request.form.get("name", "")), max_length=MAX_NAME_LENGTH)
     if name is None:
@@ -36,7 +36,7 @@ def save(account: Account) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/delete")
 @viewer_required
 def delete(account: Account, id: int) -> ResponseReturnValue:
-    """Deletes one of the account's views, and none of another's."""
+    """Deletes a view of the account's own."""
     filter = selected(request.form)
     with context.transaction() as connection:
         name = case_views.delete(connection, account_id=account.id, id=id)

@@ -31,16 +31,16 @@ blueprint = Blueprint("admin_cases", __name__, url_prefix="/admin/cases")
 
 T = TypeVar("T")
 
-# Of each query of the list.
+# Timeout for each query of the list.
 QUERY_SECONDS = 2.0
-# What the form of the list repeats of an address and cannot type.
+# Parameters of the URL that the form of the list repeats as hidden fields.
 HIDDEN = frozenset({"reason", "person", "message"})
 
 
 @blueprint.get("")
 @viewer_required
 def list_cases(account: Account) -> ResponseReturnValue:
-    """What went wrong, and each case of the filter in the address, newest first."""
+    """The summary of failures, and the cases that match the URL's filter, newest first."""
     filter, before, after = selected(request.args), page_cursor("before"), page_cursor("after")
     return _list_page(account, filter, before=before, after=after)
 
@@ -48,8 +48,8 @@ def list_cases(account: Account) -> ResponseReturnValue:
 @blueprint.post("/find")
 @viewer_required
 def find(account: Account) -> ResponseReturnValue:
-    """Leads to what was searched, or to the list with the filter of the form. A form, so that no address of a page
-    holds what was typed."""
+    """Redirects to the found snooze, or to the list with the form's filter. It is a POST, so that no URL contains the
+    typed text."""
     typed = request.form.get("q", "").strip()[: case_search.MAX_TYPED_LENGTH]
     with context.transaction() as connection:
         try:
@@ -77,11 +77,11 @@ def _list_page(
     typed: Mapping[str, str] | None = None,
     nothing_found: str | None = None,
 ) -> str:
-    """The list; a figure that is not read in time is missing on it."""
+    """The list; a figure that cannot be read in time is left out."""
     times = time_formatter()
     page = _in_time(lambda connection: queries.page(connection, filter, before=before, after=after))
     matching = _in_time(lambda connection: queries.count(connection, filter, until=times.now))
-    # The errors are above the first page; of one error alone they name it.
+    # The first page shows the errors above the list; if the filter has one error, it is named there.
     wants_groups = filter.reason or (before is None and after is None)
     groups = _in_time(lambda connection: case_groups.groups(connection, filter)) if wants_groups else []
     with context.transaction() as connection:
@@ -111,7 +111,7 @@ def _list_page(
 
 
 def _in_time(query: Callable[[Connection], T]) -> T | None:
-    """Returns what the query reads; None where the database does not give it within `QUERY_SECONDS`."""
+    """Returns the query's result; None if the database does not return it within `QUERY_SECONDS`."""
     try:
         with context.transaction() as connection:
             limit_transaction(connection, seconds=QUERY_SECONDS)
@@ -125,8 +125,8 @@ def _in_time(query: Callable[[Connection], T]) -> T | None:
 @blueprint.get("/<row:id>")
 @viewer_required
 def show(account: Account, id: int) -> ResponseReturnValue:
-    """One row: whether it was sent, why it is not running, what happened to it, and the cases beside it in the list of
-    the filter in the address."""
+    """One row: whether it was sent, why it is not running, its history, and the previous and next case in the list with
+    the URL's filter."""
     filter = selected(request.args)
     with context.transaction() as connection:
         row = found_or_404(queries.one(connection, id=id))

@@ -1,4 +1,4 @@
-"""Sent and failed over time, as the shapes of an SVG: what was sent upwards from a line, what failed downwards."""
+"""Sent and failed over time, as the shapes of an SVG: sent upwards from a line, failed downwards."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -7,16 +7,16 @@ from datetime import datetime, timedelta
 from snoozer.db.minutes import Span
 
 MINUTE = timedelta(minutes=1)
-# Units of the drawing: what was sent has so much height, what failed so much, and each step so much width.
+# Units of the drawing: the height for sent, the height for failed, and the width of a step.
 SENT_HEIGHT, FAILED_HEIGHT, STEP_WIDTH = 60.0, 20.0, 6.0
-# What is not nothing is seen.
+# The smallest height of a bar, so that small values stay visible.
 LEAST_HEIGHT = 1.5
 _GAP_WIDTH = 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
-    """One line of the chart's table: `recorded` is the share of its time of which something is known."""
+    """One line of the chart's table: `recorded` is the share of its time for which there is data."""
 
     starts_at: datetime
     sent: int
@@ -29,8 +29,8 @@ class Row:
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """`sent`, `failed` and `unknown` are the data of paths. The scales are `most_sent` and `most_failed` a minute,
-    which fill their heights; `failed` are attempts that failed, made again or not."""
+    """`sent`, `failed` and `unknown` are the data of paths. `most_sent` and `most_failed` per minute are the scales,
+    which fill their heights; `failed` counts failed attempts, whether or not they were repeated."""
 
     sent: str
     failed: str
@@ -51,7 +51,7 @@ class Chart:
 
 
 def chart(spans: Sequence[Span], *, step: timedelta, rows_of: int) -> Chart:
-    """The chart of these steps; its table has one line for so many of them. There is at least one step."""
+    """The chart of these steps; its table has one line per `rows_of` steps. There must be at least one step."""
     minutes = step / MINUTE
     sent = [_rate(span.sent, span) for span in spans]
     failed = [_rate(span.retried + span.failed, span) for span in spans]
@@ -77,7 +77,7 @@ def chart(spans: Sequence[Span], *, step: timedelta, rows_of: int) -> Chart:
 
 
 def _rate(number: int, span: Span) -> float:
-    """How many a minute, in the minutes that are known."""
+    """The rate per minute, over the minutes with data."""
     return number / span.recorded if span.recorded else 0.0
 
 
@@ -90,7 +90,7 @@ def _bars(rates: Iterable[float], *, most: float, height: float) -> str:
 
 
 def _box(number: int, height: float, *, whole: bool = False) -> str:
-    """A rectangle from the line on: upwards where `height` is negative. A `whole` one leaves no gap beside it."""
+    """A rectangle from the line: upwards if `height` is negative. A `whole` one leaves no gap next to it."""
     width = STEP_WIDTH if whole else STEP_WIDTH - _GAP_WIDTH
     return f"M{number * STEP_WIDTH:g} {SENT_HEIGHT:g}v{height:.1f}h{width:g}v{-height:.1f}z"
 

@@ -1,5 +1,5 @@
-"""Answers to an operator's two questions about a row, from the row and its ledger entry: was it sent, and why is it
-not running? They hold nothing of the message."""
+"""Answers an operator's two questions about a row, from the row and its ledger entry: was it sent, and why is it not
+running? The answers contain nothing from the message."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -47,8 +47,8 @@ def _what_became_of(send: Found, times: TimeFormatter) -> str:
 
 
 def mail_server(breaker: Found, *, now: datetime) -> tuple[str, str]:
-    """Returns how a mail server stands, in some words, and when it last worked and failed. A closed breaker alone says
-    nothing about a server that was not tried since."""
+    """Returns the state of a mail server in some words, and when it last worked and failed. A closed breaker alone does
+    not show the state of a server that was not tried since."""
     worked, failed = breaker.last_success_at, breaker.last_failure_at
     if breaker.state != "closed":
         words = "left alone" if breaker.state == "open" else "being probed"
@@ -66,9 +66,9 @@ def mail_server(breaker: Found, *, now: datetime) -> tuple[str, str]:
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """What a row's reason depends on beside the row: workers that are alive, mail servers that are left alone, how many
-    rows of its serialization key come first, how the database changed since it was accepted, the snooze whose digest
-    lists this one, and the time."""
+    """Other conditions for a row's reason: live workers, mail servers with open breakers, how many rows of its
+    serialization key come first, how the database changed since it was accepted, the snooze whose digest lists this
+    one, and the time."""
 
     times: TimeFormatter
     workers: int
@@ -79,13 +79,13 @@ class Conditions:
 
 
 def why_not_running(row: Found, conditions: Conditions) -> str:
-    """Returns what the row waits for, or why it waits for nothing: the sentence of its reason."""
+    """Returns the sentence that explains why the row waits, or why it does not."""
     return REASONS[reason_of(row, conditions)](row, conditions)
 
 
 def reason_of(row: Found, conditions: Conditions) -> str:
-    """Returns which of REASONS it is: that of the row's state, or of what stops all rows. A claim takes a row with a
-    reason in TAKEN."""
+    """Returns the key in REASONS: the reason of the row's state, or the condition that stops all rows. A claim takes a
+    row if its reason is in TAKEN."""
     match row.state:
         case "held" | "leaving" if row.worker_state == "dead":
             return "claimed_by_the_dead"
@@ -137,7 +137,7 @@ def _tries(row: Found) -> str:
     return f"{row.attempts} of {row.max_attempts} attempts failed" if row.attempts else "It could not be delivered"
 
 
-# Those that a claim takes at this moment.
+# The reasons of rows that the next claim may take.
 TAKEN = frozenset({"next", "next_alone", "next_uncertain", "next_digest"})
 REASONS: dict[str, Callable[[Found, Conditions], str]] = {
     "sent": lambda row, now: f"It is done: it was finished {_at(now.times, row.finished_at)}.",

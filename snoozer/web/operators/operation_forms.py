@@ -1,4 +1,4 @@
-"""Reads the forms by which operators act on rows: which act, on which rows, how, why, and as they were when."""
+"""Parses the forms by which operators act on rows: which act, on which rows, how, why, and as of when."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,8 +34,8 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """How many rows an act is about (MAX_MEMBERS + 1 for more), how many of their reminders may have been sent, and how
-    many of those that were picked it cannot change."""
+    """How many rows an act affects (MAX_MEMBERS + 1 for more), how many of their reminders may have been sent, and how
+    many chosen rows it cannot change."""
 
     rows: int
     uncertain: int
@@ -44,8 +44,8 @@ class Count:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """The rows that an act is about: those with `ids`, what `worker` holds, or all cases that match the filter, as of
-    that time."""
+    """The rows of an act: those with `ids`, the claims of `worker`, or all cases that match the filter, as of that
+    time."""
 
     act: str
     ids: Sequence[int] | None
@@ -60,14 +60,14 @@ class Selection:
 
     @property
     def parameters(self) -> dict[str, object]:
-        """Of the operation, beside what its act needs."""
+        """The operation's parameters, in addition to the act's own."""
         chosen = "ids" if self.ids is not None else "worker" if self.worker else "filter"
         about = {"filter": self.filter.as_args(), "worker": self.worker}
         return {"until": self.as_of.isoformat(), "chosen": chosen, **about}
 
     @property
     def fields(self) -> Mapping[str, str]:
-        """The hidden fields of the form that confirms a preview, beside the ids."""
+        """The hidden fields of the form that confirms a preview, in addition to the ids."""
         shown = {"act": self.act, "as_of": self.as_of.isoformat(), "form": str(self.form)}
         chosen = {"worker": self.worker or "", "all": "" if self.ids is not None else "1"}
         return shown | {name: value for name, value in chosen.items() if value} | self.filter.as_args()
@@ -82,7 +82,7 @@ class Selection:
             yield queries.longest_waiting(connection, self.filter, until=self.as_of, limit=MAX_MEMBERS)
 
     def count(self, connection: Connection) -> Count:
-        """What a preview says, as it is now."""
+        """The current counts for a preview."""
         if self.ids is None and self.worker is None:
             rows, uncertain = queries.count_for_bulk(connection, self.filter, until=self.as_of, most=MAX_MEMBERS)
             return Count(rows=rows, uncertain=uncertain)
@@ -93,7 +93,7 @@ class Selection:
 
 
 def read_selection(*, as_of: datetime | None = None) -> Selection:
-    """Reads the posted form; 400 for a form that this site did not make. A preview is `as_of` its own time."""
+    """Parses the posted form; 400 for a form that this site did not make. A preview has its own time as `as_of`."""
     act = request.form.get("act", "")
     picked = [int(id) for id in request.form.getlist("id") if id.isascii() and id.isdigit() and len(id) < 20]
     if act not in ACT_TEXTS or len(picked) > MAX_PICKED or any(not 0 < id <= MAX_ROW_ID for id in picked):
@@ -109,7 +109,7 @@ def read_selection(*, as_of: datetime | None = None) -> Selection:
 
 
 def read_parameters(act: str) -> dict[str, object]:
-    """Reads how an act is to be done. Raises Refused."""
+    """Parses the act's parameters. Raises Refused."""
     if act == "delay":
         return _delay()
     if act == "raise_attempts":
@@ -153,7 +153,7 @@ def _number(name: str, *, most: int, what: str) -> int:
 
 
 def _worker() -> str | None:
-    """Ids of workers are made of hosts and numbers."""
+    """Workers' ids consist of host names and numbers."""
     worker = request.form.get("worker", "")
     if len(worker) > MAX_WORKER_LENGTH or not worker.isprintable():
         abort(400)

@@ -1,6 +1,6 @@
-"""Operations: what operators do to many rows, previewed with a count, done in chunks, with a result for each row.
+"""Operations: operators' acts on many rows, previewed with a count, done in chunks, with a result for each row.
 
-An act on one row, from its page, is an operation, too, and is done in the request.
+An act on one row, from its page, is also an operation, and is done in the request.
 """
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
@@ -35,16 +35,16 @@ from snoozer.web.operators.reasons import MAX_REASON_LENGTH
 blueprint = Blueprint("admin_operations", __name__, url_prefix="/admin/operations")
 
 RESULTS = ("done", "unchanged", "failed", "open")
-# While an operation is not finished, its page shows it anew after so many seconds; without scripts, it is loaded again.
+# The page of an unfinished operation refreshes itself after this time; without scripts, it reloads.
 REFRESH_SECONDS = 2
-# Each query of a preview may take so long.
+# Timeout for each query of a preview.
 COUNT_SECONDS = 4.0
 
 
 @blueprint.get("")
 @viewer_required
 def list_operations(account: Account) -> ResponseReturnValue:
-    """Who did what to how many rows, why, and how far it is."""
+    """Lists operations: actor, act, number of rows, reason and progress."""
     with context.transaction() as connection:
         page = queries.page(connection, before=page_cursor("before"))
     return render_template("admin/operations.html", page=page, texts=ACT_TEXTS, first_page="before" not in request.args)
@@ -53,7 +53,7 @@ def list_operations(account: Account) -> ResponseReturnValue:
 @blueprint.get("/<row:id>")
 @viewer_required
 def show(account: Account, id: int) -> ResponseReturnValue:
-    """How far an operation is, and what became of each of its rows."""
+    """The progress of an operation, and the result of each of its rows."""
     result = request.args.get("result") or None
     if result not in {None, *RESULTS}:
         abort(404)
@@ -74,8 +74,8 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/preview")
 @operator_required
 def preview(account: Account) -> ResponseReturnValue:
-    """What the button would do, with a count, before anything is done; a page that says so where the count takes too
-    long."""
+    """Shows the effect of the button, with a count, before any change; if the count takes too long, the
+    page says so."""
     selection = read_selection(as_of=time_formatter().now)
     require(account, selection.act)
     if selection.ids == []:
@@ -87,7 +87,7 @@ def preview(account: Account) -> ResponseReturnValue:
 @blueprint.post("")
 @operator_required
 def enter(account: Account) -> ResponseReturnValue:
-    """Enters the operation with its rows, frozen. One row, from its page, is done at once."""
+    """Creates the operation with its rows, frozen. A single row, from its page, is handled at once."""
     selection = read_selection()
     require(account, selection.act)
     try:
@@ -119,7 +119,7 @@ def enter(account: Account) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/cancel")
 @operator_required
 def cancel(account: Account, id: int) -> ResponseReturnValue:
-    """Cancels an operation: what is done stays done, and the rest is not touched."""
+    """Cancels an operation: finished rows stay finished, and the rest is not touched."""
     require(account, "cancel_operation")
     with context.transaction() as connection:
         found_or_404(queries.one(connection, id=id))

@@ -1,4 +1,4 @@
-"""The operator's overview: what is wrong in one sentence, and every figure with its unit and age."""
+"""The operator's overview: the current troubles in sentences, and every figure with its unit and age."""
 
 import time
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from snoozer.web.text.redaction import without_addresses
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
 
-# How many steps of a chart one line of its table has, and what the chart is called.
+# How many steps of a chart one line of its table has, and the chart's title.
 TABLES = {
     "hour": (1, "The last hour, by the minute"),
     "day": (4, "The last day, by the quarter of an hour"),
@@ -32,11 +32,12 @@ TABLES = {
 @blueprint.get("")
 @viewer_required
 def overview(account: Account) -> ResponseReturnValue:
-    """All figures. Who watches gets those that the process read for everybody; who opens the page has them read."""
+    """All figures. Automatic refreshes get the figures that the process read for everybody; opening the page reads them
+    again."""
     watches = context.REFRESH_HEADER in request.headers
     reading = watching.figures().read(max_age=SHARED_SECONDS if watches else 0.0)
     times, settings = time_formatter(), context.settings()
-    # The clock sweeps so often (housekeeping/clock.py).
+    # The clock's interval between sweeps (housekeeping/clock.py).
     sweep = timedelta(seconds=min(settings.sweep, settings.worker_dead / 5))
     limits = Limits(dead_after=timedelta(seconds=settings.worker_dead), sweep=sweep)
 
@@ -63,14 +64,14 @@ def overview(account: Account) -> ResponseReturnValue:
 @blueprint.get("/live")
 @viewer_required
 def live(account: Account) -> ResponseReturnValue:
-    """The stream that says when the figures were read anew, until the session or the role ends."""
+    """The stream that reports new readings of the figures, until the session or the role ends."""
     return respond(watching.streams(), account_id=account.id, shown=shown_list(request.args.get("seen")))
 
 
 @blueprint.get("/live/changes")
 @viewer_required
 def changes(account: Account) -> ResponseReturnValue:
-    """Where there is no stream: that there may be new figures."""
+    """The answer for browsers without a stream: there may be new figures."""
     return {"snapshot": watching.snapshot_of(time.time_ns() // 1_000_000), "transactions": None}
 
 

@@ -1,4 +1,5 @@
-"""Pauses: what operators hold back, since when and why; how much of what is due a new one would set aside; resume."""
+"""Pauses: the current holds of operators, since when and why; a preview of how much a new one would set
+aside; resume."""
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -24,7 +25,7 @@ blueprint = Blueprint("admin_pauses", __name__, url_prefix="/admin/pauses")
 @blueprint.get("")
 @viewer_required
 def list_pauses(account: Account) -> ResponseReturnValue:
-    """What is held back, what was, and the form for a new pause."""
+    """Active and past pauses, and the form for a new pause."""
     with context.transaction() as connection:
         active = queries.active(connection)
         over = queries.over(connection, before=page_cursor("before"))
@@ -42,7 +43,7 @@ def list_pauses(account: Account) -> ResponseReturnValue:
 @blueprint.post("/preview")
 @operator_required
 def preview(account: Account) -> ResponseReturnValue:
-    """What a pause would set aside, before it is entered."""
+    """Previews how much a pause would set aside, before it is created."""
     with context.transaction() as connection:
         try:
             scope = read_scope(connection)
@@ -79,7 +80,7 @@ def begin(account: Account) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/resume")
 @operator_required
 def resume(account: Account, id: int) -> ResponseReturnValue:
-    """Ends a pause; what it has set aside comes back by an operation, each by its own time."""
+    """Ends a pause; an operation brings back the rows that it had set aside, each at its own time."""
     require(account, "resume")
     try:
         why = read_why()

@@ -1,5 +1,5 @@
-"""The figures of the operator's overview, read one by one: each within its own time, so that a page comes whatever the
-database does. A process reads them once for all who look at the same time."""
+"""The figures of the operator's overview, each read within its own time limit, so that the page works whatever the
+database does. A process reads them once for all concurrent viewers."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -23,12 +23,12 @@ from snoozer.db.statements import database_time
 
 T = TypeVar("T")
 
-# A figure that takes longer is left out; all of them together have so long, and each at least a little.
+# Timeouts: per figure and in total, with a minimum for each. Figures that take longer are left out.
 EACH_SECONDS, ALL_SECONDS, LEAST_SECONDS = 1.0, 2.5, 0.25
-# What several look at is so old at the most.
+# The largest age of figures that several viewers share.
 SHARED_SECONDS = 3.0
 BACKLOG_BEFORE = timedelta(minutes=5)
-# What changes once a minute is not read at each turn for those who watch.
+# Figures that change once a minute are not read at every refresh.
 RARELY = {"history": timedelta(seconds=10)}
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -41,7 +41,7 @@ CHARTS = {
 
 @dataclass(frozen=True)
 class Figure(Generic[T]):
-    """What was read at `at`; not `in_time` where this reading did not get it, and the value is the last one known."""
+    """A figure read at `at`. If not `in_time`, this reading timed out, and the value is the last known one."""
 
     value: T | None
     at: datetime | None
@@ -50,7 +50,7 @@ class Figure(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """All figures, read at `at` by the database's clock. `number` grows with each reading of a process."""
+    """All figures, read at `at` by the database's clock. `number` increases with each reading of a process."""
 
     at: datetime
     number: int
@@ -81,14 +81,14 @@ FIGURES = [field.name for field in fields(Reading) if field.name not in {"at", "
 
 
 class Figures:
-    """Reads them. Thread-safe: who asks while they are read waits, and gets the same."""
+    """Reads the figures. Thread-safe: callers during a reading wait, and get the same result."""
 
     def __init__(self, engine: Engine, *, dead_after: timedelta) -> None:
         self._engine = engine
         self._lock = Lock()
         self._last: Reading | None = None
         self._read_at = float("-inf")
-        # In this order, so that what tells what is wrong comes first.
+        # Ordered so that the figures needed to detect troubles come first.
         self._queries: dict[str, Callable[[Connection], Any]] = {
             "locks": overview.locks,
             "breakers": metrics.breakers,
@@ -110,17 +110,17 @@ class Figures:
         self._may_list_wal = False
 
     def read(self, *, max_age: float = 0.0) -> Reading:
-        """All figures, not older than `max_age` seconds. Raises SQLAlchemyError where the database is away."""
+        """All figures, not older than `max_age` seconds. Raises SQLAlchemyError if the database is away."""
         asked_at = time.monotonic()
         with self._lock:
-            # One that was begun since is new for everybody who waited for it.
+            # A reading that began after this call is fresh for every caller that waited for it.
             if self._last is None or self._read_at < asked_at - max_age:
                 began = time.monotonic()
                 self._last, self._read_at = self._read(self._last, watches=max_age > 0), began
             return self._last
 
     def forget(self) -> None:
-        """What was read is old by now, because of an act."""
+        """Expires the last reading, after an act."""
         with self._lock:
             self._read_at = float("-inf")
 
@@ -158,7 +158,7 @@ class Figures:
         return found
 
     def _wal(self, connection: Connection) -> int | None:
-        """None where the role may not ask."""
+        """None if the database role may not list WAL files."""
         return overview.wal_bytes(connection) if self._may_list_wal else None
 
 

@@ -1,4 +1,4 @@
-"""Why an operator acts: a form's field `why`, kept with the act, without addresses."""
+"""The reason of an operator's act: a form's field `why`, stored with the act, without addresses."""
 
 from flask import request
 from opentelemetry import trace
@@ -10,12 +10,12 @@ MAX_REASON_LENGTH = 500
 
 
 def given_reason() -> str | None:
-    """The reason that the form gives, on one line; None where it gives none."""
+    """The reason in the form, on one line; None if it is empty."""
     text = request.form.get("why", "")[:MAX_REASON_LENGTH]
     return one_line(without_addresses(text), max_length=MAX_REASON_LENGTH)
 
 
 def request_id() -> str | None:
-    """What names this request in the audit log: its trace; None where it is not traced."""
+    """The trace id that identifies this request in the audit log; None if it is not traced."""
     context = trace.get_current_span().get_span_context()
     return f"{context.trace_id:032x}" if context.is_valid else None

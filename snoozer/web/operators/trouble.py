@@ -1,4 +1,4 @@
-"""What is wrong, in sentences, worst first, by the figures of the overview."""
+"""Lists current troubles in sentences, worst first, from the figures of the overview."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,11 +14,11 @@ from snoozer.web.text.redaction import without_addresses
 
 # The clock sweeps every few seconds.
 MISSED_SWEEPS, LEAST_SILENCE = 4, timedelta(seconds=10)
-# What waits longer is late for everybody, and not only in the order of a crowd.
+# A longer wait is late for everybody, and not only a matter of order in a crowd.
 LATE = timedelta(seconds=30)
-# A backlog grows that is larger than minutes ago, by more than what is on its way at any time.
+# A backlog counts as growing if it is larger than minutes ago, by more than the usual number in delivery.
 GROWTH, GROWTH_ROWS = 1.1, 20
-# The mail server is slow where a fourth of what is in delivery was claimed long ago, or its replies take seconds.
+# The mail server is slow if a fourth of the rows in delivery were claimed long ago, or its replies take seconds.
 SLOW_SHARE, SLOW_REPLY_SECONDS = 0.25, 2.0
 _NOTHING_IS_LOST = "nothing is lost"
 _SILENT = ("timed out", "no answer", "no reply", "did not answer", "in time", "deadline", "timeout")
@@ -26,8 +26,8 @@ _SILENT = ("timed out", "no answer", "no reply", "did not answer", "in time", "d
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """One thing that is wrong. `kind` says which, for style and scripts; `is_notice` where it waits for a decision and
-    nothing is late because of it."""
+    """One trouble. `kind` identifies it, for style and scripts; `is_notice` if it waits for a decision and delays no
+    reminder."""
 
     kind: str
     text: str
@@ -36,24 +36,24 @@ class Trouble:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """What the settings say of silence."""
+    """Limits of silence from the settings."""
 
     dead_after: timedelta
     sweep: timedelta
 
     @property
     def clock(self) -> timedelta:
-        """The clock is dead after so much silence."""
+        """The silence after which the clock counts as dead."""
         return max(MISSED_SWEEPS * self.sweep, LEAST_SILENCE)
 
 
 def troubles(reading: Reading, *, limits: Limits, time_of: Callable[[datetime], str]) -> list[Trouble]:
-    """All that is wrong, the worst first; none where all is well. `time_of` returns an instant's hour in words."""
+    """All troubles, the worst first; empty if all is well. `time_of` returns an instant's hour in words."""
     return list(_Judge(reading, limits=limits, time_of=time_of).all())
 
 
 def all_is_well(reading: Reading) -> str:
-    """The sentence where nothing is wrong."""
+    """The sentence for an overview without troubles."""
     attempts, sent, queue = reading.attempts.value, reading.sent.value, reading.queue.value
     if not attempts or not attempts.sent or sent is None or sent.p99 is None:
         done = "no reminder was due in the last hour"
@@ -130,7 +130,7 @@ class _Judge:
         yield Trouble(kind="workers lost", text=text)
 
     def _workers(self) -> tuple[list[Worker], list[Worker]]:
-        """Those that work, and those that were lost and not replaced."""
+        """Live workers, and workers that were lost and not replaced."""
         known = self._reading.workers.value or []
         return [one for one in known if not one.is_lost and one.state == "alive"], _not_replaced(known)
 
@@ -157,7 +157,7 @@ class _Judge:
             )
 
     def _failing(self, breaker: Found) -> Iterator[Trouble]:
-        """A server that failed when it was last tried, and reminders that wait for the next try: while few are due, its
+        """A server that failed at its last attempt, with reminders that wait for a retry: while few are due, its
         breaker stays closed."""
         queue, worked, failed = self._reading.queue.value, breaker.last_success_at, breaker.last_failure_at
         if queue is None or not queue.retrying or failed is None or failed < self._reading.at - FORGOTTEN_AFTER:
@@ -181,7 +181,7 @@ class _Judge:
             yield Trouble(kind="clock", text=text)
 
     def _slow_server(self) -> Iterator[Trouble]:
-        """A server that hangs or dawdles is seen in what workers hold, long before any of them gives up."""
+        """Detects slow servers from the number of claims held, long before a worker gives up."""
         attempts, workers = self._reading.attempts.value, self._reading.workers.value
         if self._is_locked or attempts is None or workers is None or not self._reading.held.in_time:
             return
@@ -217,7 +217,7 @@ class _Judge:
         if due is not None and due > MAX_COUNTED:
             many = f"{due:,}{' or more' if due >= MAX_DUE else ''}"
         late = f"{many} {verb} due, the oldest for {age(self._oldest_due())}"
-        # The page stops counting long before the minutes do.
+        # The page stops counting long before the recorded minutes do.
         if due is not None and before is not None and due > before * GROWTH + GROWTH_ROWS:
             text = f"The backlog grows: {late}; some minutes ago {before:,} were."
             yield Trouble(kind="backlog", text=text)
@@ -274,7 +274,7 @@ class _Judge:
         yield Trouble(kind=kind, text=f"{_many(queue.cases, 'case')} {verb} for a decision{lately}.", is_notice=True)
 
     def _with_waiting(self, text: str) -> str:
-        """The sentence, with what waits, and that it is kept."""
+        """The sentence, followed by the number of waiting reminders and the assurance that they are kept."""
         queue = self._reading.queue
         if queue.value is None or not queue.in_time:
             return f"{text}; {_NOTHING_IS_LOST}."
@@ -292,7 +292,7 @@ class _Judge:
 
 
 def _of_failure(breaker: Found) -> tuple[str, str]:
-    """The kind of a mail server's trouble, and what it does."""
+    """The kind of a mail server's trouble, and its behaviour in words."""
     why = (breaker.last_failure or "").lower()
     if breaker.refuses_everybody:
         return "mail server refusing", "refuses every reminder"
@@ -302,12 +302,12 @@ def _of_failure(breaker: Found) -> tuple[str, str]:
 
 
 def _limited(workers: int) -> str:
-    """A number of workers, of whom so many are read at the most."""
+    """A number of workers; beyond MAX_WORKERS it is only a lower bound."""
     return str(workers) if workers <= MAX_WORKERS else f"more than {MAX_WORKERS}"
 
 
 def _not_replaced(workers: list[Worker]) -> list[Worker]:
-    """Workers that were lost lately and in whose place none was started since."""
+    """Workers that were lost recently without a later replacement."""
     lost = sorted((one for one in workers if one.is_lost), key=lambda one: one.heartbeat_at)
     started = sorted(one.started_at for one in workers if not one.is_lost)
     for one in list(lost):

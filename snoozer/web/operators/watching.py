@@ -1,4 +1,4 @@
-"""Who watches the overview learns that it was read anew: by the streams of open lists, with a question of their own."""
+"""Notifies viewers of the overview about new readings: by the streams of open lists, with their own query."""
 
 from collections.abc import Sequence
 from datetime import timedelta
@@ -33,7 +33,7 @@ def streams() -> Streams:
 
 
 def find(connection: Connection, pages: Sequence[OpenList], *, figures: Figures) -> Answer:
-    """Reads the figures once for all that may see them. Who may not any more is signed out, as far as a stream goes."""
+    """Reads the figures once for all permitted viewers. For the stream, a viewer who lost permission is signed out."""
     accounts = queries.of_sessions(connection, token_hashes=[page.token_hash for page in pages])
     may = [page.token_hash in accounts and accounts[page.token_hash].may("view") for page in pages]
     seen = snapshot_of(figures.read(max_age=SHARED_SECONDS / 2).number) if any(may) else ""
@@ -45,5 +45,5 @@ def find(connection: Connection, pages: Sequence[OpenList], *, figures: Figures)
 
 
 def snapshot_of(number: int) -> str:
-    """What a page says of the reading that it shows, for its script: a later reading has seen more."""
+    """The snapshot of a reading for a page's script: a later reading has a larger number."""
     return f"1:{number}:"
