@@ -15,18 +15,18 @@ from snoozer.web import context
 from snoozer.web.auth import saved_times
 from snoozer.web.people.settings.presets import Pair, default_presets
 
-# Each waits for a foreign server in one of the process's sixteen threads.
+# Each check occupies a thread, of which the process has sixteen, while it waits for a foreign server.
 MAX_CHECKS_AT_ONCE = 4
 slots = BoundedSemaphore(MAX_CHECKS_AT_ONCE)
 
 
 class Busy(Exception):
-    """As many checks run as may at one time."""
+    """The maximum number of checks is running."""
 
 
 @contextmanager
 def one_check(account: Account) -> Iterator[None]:
-    """One of the few checks at a time, counted for the person. Raises Busy or QuotaReached."""
+    """Hold a slot for a check, counted for the person. Raises Busy or QuotaReached."""
     if not slots.acquire(blocking=False):
         raise Busy
     try:
@@ -58,7 +58,7 @@ def presets(account: Account) -> tuple[Pair, ...]:
 
 
 def in_words(report: Report) -> str:
-    """What a person is to know about a mailbox that works."""
+    """The information for a person about a mailbox that works."""
     left_out = (
         [_("No folder could be made for: %(names)s.", names=", ".join(report.left_out))] if report.left_out else []
     )

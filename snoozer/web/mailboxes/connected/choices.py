@@ -1,4 +1,4 @@
-"""The form of what a person chooses for a mailbox: what brings messages back, and a flag that snoozes."""
+"""The form of a mailbox's options: which event brings messages back, and a flag that snoozes."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from snoozer.web.people.settings.presets import Pair
 BRINGS_BACK = ("both", "return", "reminder")
 FLAGS = ("off", "star", "keyword")
 DEFAULT_KEYWORD = "$Snooze"
-# The phrases of the preset that is meant by "tomorrow", in each language.
+# The phrases of the preset for tomorrow, in each language.
 TOMORROW = frozenset({"tomorrow", "morgen"})
 _KEYWORD = re.compile(r"[$A-Za-z0-9_-]{1,60}")
 # Mail programs set these by themselves (the IANA registry of keywords, and older ones).
@@ -27,7 +27,7 @@ _TAKEN = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class ChoicesForm:
-    """Fields as they were chosen, and a sentence for each that is wrong."""
+    """The chosen fields, and a sentence for each invalid one."""
 
     brings_back: str = "both"
     flag: str = "off"
@@ -37,7 +37,7 @@ class ChoicesForm:
 
     @classmethod
     def of(cls, row: Any, presets: Sequence[Pair]) -> Self:
-        """The form as the mailbox has it."""
+        """The form with the mailbox's current options."""
         flag = "off" if row.snooze_flag is None else "star" if row.snooze_flag == FLAGGED else "keyword"
         keyword = row.snooze_flag if flag == "keyword" else DEFAULT_KEYWORD
         time = row.snooze_flag_time or next((label for label, phrase in presets if phrase in TOMORROW), presets[0][0])
@@ -45,7 +45,7 @@ class ChoicesForm:
 
     @classmethod
     def read(cls, posted: Mapping[str, str], *, times: Sequence[str]) -> Self:
-        """The fields of a form that was posted, each checked; `times` are those that may be chosen."""
+        """The fields of a posted form, each checked; `times` are the allowed ones."""
         form = cls(
             brings_back=posted.get("brings_back", ""),
             flag=posted.get("flag", ""),
@@ -56,7 +56,7 @@ class ChoicesForm:
 
     @property
     def choices(self) -> Choices:
-        """What a form without errors says."""
+        """The options of a form without errors."""
         if self.flag == "off":
             return Choices(brings_back=self.brings_back)
         flag = FLAGGED if self.flag == "star" else self.keyword

@@ -1,4 +1,4 @@
-"""Connected mailboxes in the settings: connect by address, see how each does, change its password, disconnect."""
+"""Connected mailboxes in the settings: connect by address, see the state of each, change its password, disconnect."""
 
 from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -42,7 +42,7 @@ def ask_address(account: Account) -> ResponseReturnValue:
 @blueprint.post("/find")
 @login_required
 def find_server(account: Account) -> ResponseReturnValue:
-    """The second step: the server that was found, to be changed by hand, and the password."""
+    """The second step: the server that was found, editable by hand, and the password."""
     address = request.form.get("address", "").strip()
     try:
         domain = accounts.normalize(address).rpartition("@")[2]
@@ -60,7 +60,7 @@ def find_server(account: Account) -> ResponseReturnValue:
 @blueprint.post("/connect")
 @login_required
 def connect(account: Account) -> ResponseReturnValue:
-    """Checks the server and the login, and connects the mailbox where both are right."""
+    """Checks the server and the login, and connects the mailbox if both are right."""
     form, password = ServerForm.read(request.form), request.form.get("password", "")
     if form.errors:
         return _server_page(form), 422
@@ -122,7 +122,7 @@ def change_password(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/choices")
 @login_required
 def choose(account: Account, id: int) -> ResponseReturnValue:
-    """What brings messages back, and whether a star or a keyword snoozes."""
+    """Sets which event brings messages back, and whether a star or a keyword snoozes."""
     with context.transaction() as connection:
         row = found_or_404(connected_mailboxes.find(connection, id=id, account_id=account.id))
     labels = [label for label, _ in checks.presets(account)]
@@ -191,7 +191,7 @@ def _mailbox_page(account: Account, id: int, *, error: str | None = None, form: 
         error=error,
         example=next((label for label, phrase in presets if phrase in TOMORROW), labels[0]),
         form=form,
-        # The time that was chosen stays one, also where its preset is gone.
+        # The chosen time stays an option even if its preset is gone.
         times_of_folders=labels if form.flag_time in labels or form.errors else [form.flag_time, *labels],
         left=left,
     )

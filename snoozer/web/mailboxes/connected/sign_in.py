@@ -1,7 +1,7 @@
 """Signing in to a mailbox at its provider: a POST begins, the provider sends the browser back, a POST connects.
 
-Coming back is a GET and changes nothing: it shows whose mailbox is to be connected. The code that came with it is used
-by the POST, once, in the session that began.
+The provider's redirect is a GET and changes nothing: it shows which mailbox will be connected. Its code is used by the
+POST, once, in the session that began.
 """
 
 from flask import Blueprint, Response, render_template, request, url_for
@@ -55,7 +55,7 @@ _PROBLEMS = {"client": "oauth_client", "away": "oauth_away", "no_refresh_token":
 @blueprint.post("/sign-in")
 @login_required
 def begin(account: Account) -> ResponseReturnValue:
-    """For an address that is to be connected."""
+    """Begins for an address that is to be connected."""
     client = found_or_404(context.settings().oauth_providers.find(request.form.get("provider")))
     address = request.form.get("address", "").strip()
     try:
@@ -72,7 +72,7 @@ def begin(account: Account) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/sign-in")
 @login_required
 def begin_again(account: Account, id: int) -> ResponseReturnValue:
-    """For a mailbox that is connected."""
+    """Begins for a mailbox that is connected."""
     with context.transaction() as connection:
         row = found_or_404(connected_mailboxes.find(connection, id=id, account_id=account.id))
     client = found_or_404(client_of(row.host, row.login_method))
@@ -82,7 +82,7 @@ def begin_again(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.get("/sign-in")
 @login_required
 def come_back(account: Account) -> ResponseReturnValue:
-    """From the provider, with a code or an error. Nothing is changed, and nothing is asked of the provider."""
+    """The provider's redirect, with a code or an error. Changes nothing, and does not ask the provider."""
     state, code = request.args.get("state", ""), request.args.get("code", "")
     if len(state) > MAX_STATE_LENGTH or len(code) > MAX_CODE_LENGTH:
         return _failed(None, _translated(_OVER))
@@ -145,15 +145,15 @@ def finish(account: Account) -> ResponseReturnValue:
 
 
 def client_of(host: str, login_method: str = "password") -> Client | None:
-    """The sign-in of a mailbox, where it is configured: the one that it was connected by, or that its server takes."""
+    """The sign-in of a mailbox, if it is configured: the method of its connection, or its server's."""
     provider = mail_providers.of_server(host)
     name = provider.oauth if login_method == "password" and provider is not None else login_method
     return context.settings().oauth_providers.find(name)
 
 
 def _leave(account: Account, client: Client, *, address: str, mailbox_id: int | None) -> ResponseReturnValue:
-    """A page that leads to the provider at once. A redirect would not do: browsers hold the Content-Security-Policy's
-    `form-action` also against redirects after a form, and a provider's lead to further hosts."""
+    """A page that leads to the provider at once. A redirect would not work: browsers also apply the
+    Content-Security-Policy's `form-action` to redirects after a form, and a provider redirects to further hosts."""
     settings = context.settings()
     with context.transaction() as connection:
         quotas.spend_mailbox_check(connection, settings.limits, user_email=account.email)

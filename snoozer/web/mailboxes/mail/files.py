@@ -1,4 +1,4 @@
-"""What a browser gets of a stranger's message beside our pages: files to save, and the document of a frame."""
+"""Parts of a stranger's message sent to a browser outside our pages: files to save, and the document of a frame."""
 
 import re
 import time
@@ -13,16 +13,16 @@ from snoozer.mail.html_sanitizer import MAX_DATA_URL, content_ids, sanitize
 from snoozer.mailboxes.read.mailbox import Attachment
 from snoozer.web.security_headers import CONTENT_SECURITY_POLICY
 
-# In one page that shows a message as HTML.
+# Limits for one page that shows a message as HTML.
 MAX_PICTURES = 12
 MAX_PICTURE_BYTES = MAX_DATA_URL * 3 // 4
-# No more are read after so long, and one is waited for as long.
+# After this time no more are read; it is also the timeout of each.
 PICTURES_SECONDS = 5.0
 _PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
 MAX_NAME = 120
 MAX_EXTENSION = 12
-# The frame's document, which is as much without a frame: it runs nothing and loads nothing; a link opens a new tab, and
-# what is there is not bound by this.
+# The frame's document, equally safe without a frame: it runs no scripts and loads nothing; a link opens a new tab, to
+# which this policy does not apply.
 FRAME_SANDBOX = "allow-popups allow-popups-to-escape-sandbox"
 FRAME_POLICY = (
     f"sandbox {FRAME_SANDBOX}; default-src 'none'; img-src data:; style-src 'unsafe-inline'; frame-ancestors 'self'; "
@@ -30,12 +30,12 @@ FRAME_POLICY = (
 )
 FILE_POLICY = "default-src 'none'; sandbox"
 
-# Not in a name on some system, or turning the rest of it around.
+# Characters that some system forbids in a name, or that reverse the rest of it.
 _UNFIT = re.compile(r'[<>:"/\\|?*]+')
 
 
 def file_response(content: bytes, *, name: str) -> Response:
-    """A file that no browser opens by itself, under a name that no system takes for more than a name (RFC 6266)."""
+    """A file that no browser opens by itself, with a name that no system treats as a path (RFC 6266)."""
     response = send_file(
         BytesIO(content),
         mimetype="application/octet-stream",
@@ -56,7 +56,7 @@ def original_response(content: bytes, *, subject: str | None) -> Response:
 
 
 def file_name(name: str) -> str:
-    """A stranger's name of a file as one of ours: a single word of a path, without what cannot be seen."""
+    """A stranger's file name made safe: a single path component, without invisible characters."""
     seen = "".join(char if unicodedata.category(char)[0] not in "CZ" else " " for char in name)
     plain = " ".join(_UNFIT.sub("-", seen).split()).lstrip(".-~ ").rstrip(". ")
     stem, dot, extension = plain.rpartition(".")
@@ -71,8 +71,8 @@ def frame_response(html: str, *, pictures: dict[str, str]) -> Response:
 
 
 def pictures_of(html: str, attachments: Sequence[Attachment], *, read: Callable[[Attachment], bytes]) -> dict[str, str]:
-    """The pictures of the message that its HTML shows, as `data:` URLs by their Content-IDs: few, and none that is
-    large, whatever size its server claims."""
+    """The pictures of the message that its HTML shows, as `data:` URLs by their Content-IDs: only a few, and no large
+    ones, even if its server claims a smaller size."""
     wanted, until = content_ids(html), time.monotonic() + PICTURES_SECONDS
     shown = [
         part
@@ -104,6 +104,7 @@ def _framed(page: str, status: int) -> Response:
     response = make_response(page, status)
     response.headers["Content-Security-Policy"] = FRAME_POLICY
     response.headers["X-Frame-Options"] = "SAMEORIGIN"
-    # Without TLS browsers look up the names in links beforehand: that would tell a sender that it was read.
+    # Without TLS, browsers resolve the names in links beforehand: that would reveal to a sender that the message was
+    # read.
     response.headers["X-DNS-Prefetch-Control"] = "off"
     return response

@@ -1,4 +1,4 @@
-"""Opens a connected mailbox of the person who asks, by one pool of connections a process."""
+"""Opens a person's connected mailbox with the process's pool of connections."""
 
 from flask import Flask, current_app
 
@@ -24,7 +24,7 @@ def find_or_404(account: Account, *, id: int) -> Found:
 
 
 def open_or_404(account: Account, *, id: int) -> ConnectedMailbox:
-    """Raises MailboxError for one whose password was refused: the server is not asked with it once more."""
+    """Raises MailboxError if the mailbox's password was refused: the server is not asked again with it."""
     row = find_or_404(account, id=id)
     if row.state == "leaving":
         raise MailboxError(
@@ -40,7 +40,7 @@ def open_or_404(account: Account, *, id: int) -> ConnectedMailbox:
 
 
 def connection_pool() -> ConnectionPool:
-    """The process's pool. It is made at the first request: a server that forks has forked by then."""
+    """The process's pool, created at the first request: a server that forks has forked by then."""
     pool = current_app.extensions.get(_POOL)
     if pool is None:
         settings = context.settings()
@@ -52,7 +52,7 @@ def connection_pool() -> ConnectionPool:
 
 
 def close_connections(app: Flask) -> None:
-    """Ends what the pool of this process holds open."""
+    """Closes the connections in this process's pool."""
     pool = app.extensions.pop(_POOL, None)
     if pool is not None:
         pool.close()

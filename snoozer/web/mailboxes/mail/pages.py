@@ -1,5 +1,5 @@
-"""What the pages of a mailbox are rendered from: the values of `mailbox_reading.mailbox`, whether Snoozer keeps the
-mailbox itself or reads it at its server."""
+"""The data from which the pages of a mailbox are rendered: the values of `mailboxes.read.mailbox`, whether Snoozer
+keeps the mailbox itself or reads it at its server."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -30,14 +30,14 @@ _ICONS: dict[Role, str] = {
     "snooze_into": "clock",
     "other": "folder",
 }
-# Where nothing is done with a message but to read it, or to take it out.
+# Roles of folders whose messages can only be read, or taken out.
 _NOT_TO_SNOOZE: frozenset[Role] = frozenset({"drafts", "junk", "trash"})
 _NOT_TO_INBOX: frozenset[Role] = frozenset({"inbox", "drafts", "sent"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class MailboxPages:
-    """Where the pages of a mailbox are; `id` is None for the kept one."""
+    """The URLs of a mailbox's pages; `id` is None for the kept mailbox."""
 
     title: str
     id: int | None = None
@@ -51,7 +51,7 @@ class MailboxPages:
         return url_for(f"mailbox.{page}", mailbox_id=self.id, key=key, **values)
 
     def bulk_url(self, act: str) -> str:
-        """Where an act on many messages of this mailbox is posted to."""
+        """The URL to which an act on many messages of this mailbox is posted."""
         if self.is_kept:
             return url_for(f"bulk.{act}_kept")
         return url_for(f"bulk.{act}_connected", mailbox_id=self.id)
@@ -62,7 +62,7 @@ KEPT = MailboxPages(title=kept.TITLE)
 
 @dataclass(frozen=True, kw_only=True)
 class FolderChoice:
-    """A folder in the list beside the messages. `key` is None for the inbox."""
+    """A folder in the list next to the messages. `key` is None for the inbox."""
 
     key: str | None
     name: str
@@ -90,8 +90,8 @@ def switch(connected: Iterable[Found]) -> list[MailboxPages]:
 
 
 def folder_choices(folders: Sequence[FolderView], *, current: str | None, counts_all: bool) -> list[FolderChoice]:
-    """The folders of a mailbox, of which `current` is shown; those that a message is moved into to snooze it, and the
-    one above them, only while something is in them. With `counts_all`, each has a count."""
+    """The folders of a mailbox, of which `current` is shown; folders for snoozing, and their parent, only while they
+    contain messages. With `counts_all`, each has a count."""
     waiting = any(folder.role == "snooze_into" and folder.total for folder in folders)
     return [
         FolderChoice(
@@ -108,8 +108,8 @@ def folder_choices(folders: Sequence[FolderView], *, current: str | None, counts
 
 
 def group_rows(rows: Sequence[Row], times: TimeFormatter, *, role: Role) -> list[DayGroup]:
-    """Rows of a page under headings: what is snoozed by the day of its return, the first one first; in the inbox first
-    what is back and unread; all else by age."""
+    """Rows of a page under headings: snoozed messages by the day of their return, the earliest first; in the inbox,
+    returned unread ones first; all others by age."""
     if role == "snoozed":
         timed = sorted((row for row in rows if row.remind_at is not None), key=_wakes)
         others = [row for row in rows if row.remind_at is None]
@@ -123,8 +123,8 @@ def group_rows(rows: Sequence[Row], times: TimeFormatter, *, role: Role) -> list
 
 
 def group_by_age(rows: Sequence[Row], times: TimeFormatter) -> list[DayGroup]:
-    """Rows, the newest first, by day and farther back by month. One that is above a newer one came there with that one:
-    it was moved, and is in its group."""
+    """Rows, the newest first, by day and farther back by month. A row above a newer one was moved, and belongs to the
+    newer one's group."""
     groups: list[DayGroup] = []
     names: list[str] = []
     newest: datetime | None = None

@@ -1,4 +1,4 @@
-"""The routes of a mailbox, whether Snoozer keeps it or reads it at its server, and adding what is not in it yet."""
+"""The routes of a mailbox, whether Snoozer keeps it or reads it at its server, and of adding messages to it."""
 
 from collections.abc import Callable
 from typing import Any
@@ -40,8 +40,8 @@ blueprint = Blueprint("mailbox", __name__)
 
 
 def page(path: str, *methods: str) -> Callable[[Callable[..., ResponseReturnValue]], None]:
-    """Register a view of a mailbox, or of the message with a key, for the mailbox that Snoozer keeps and for those that
-    are connected."""
+    """Register a view of a mailbox, or of the message with a key, for the mailbox that Snoozer keeps and for connected
+    mailboxes."""
 
     def register(view: Callable[..., ResponseReturnValue]) -> None:
         @login_required
@@ -91,14 +91,14 @@ def snooze(at: Opened, key: str) -> ResponseReturnValue:
 
 @page("/<key>/inbox", "POST")
 def to_inbox(at: Opened, key: str) -> ResponseReturnValue:
-    """Back into the inbox. Cancels the snooze of a message that is asleep; elsewhere a live snooze is the next
-    occurrence of one that repeats, and goes on."""
+    """Moves a message back into the inbox. Cancels the snooze of a sleeping message; elsewhere a live snooze is the
+    next occurrence of a series, which continues."""
     (_give_back if isinstance(at.mailbox, ConnectedMailbox) else _take_out)(at, key)
     return back(at.pages.url("browse"))
 
 
 def _take_out(at: Opened, key: str) -> None:
-    """A paused snooze of a kept message stays paused, which the answer says."""
+    """A paused snooze of a kept message stays paused; the answer mentions it."""
     account = at.account
     with context.transaction() as connection:
         row = found_or_404(queries.one(connection, id=int(key), user_email=account.email))
@@ -139,7 +139,7 @@ def _message(row: Row) -> input.Message:
 @blueprint.get("/add")
 @login_required
 def add(_: Account) -> ResponseReturnValue:
-    """Adds message files to the mailbox, or a reminder of a message that is elsewhere."""
+    """Adds message files to the mailbox, or a reminder of a message in another place."""
     return add_page()
 
 
@@ -196,7 +196,7 @@ def add_reminder(account: Account) -> ResponseReturnValue:
             sender=sender,
             subject_error=_("Say in a few words what it is about, so that you recognise it when it comes back."),
         )
-    # The same texts posted twice from one page get the same Message-ID, so that a double click makes one snooze.
+    # If one page posts the same texts twice, both get the same Message-ID, so that a double click makes one snooze.
     unique = uuid5(page_id(), f"{subject}\n{sender or ''}")
     message = input.Message(message_id=f"<{unique}@added.snoozer.invalid>", subject=subject, sender_email=sender)
     with context.transaction() as connection:

@@ -42,7 +42,7 @@ _STATUSES = {"gone": 404, "no_folder": 404}
 
 
 class Opened(NamedTuple):
-    """A mailbox that its owner looks into, and where its pages are."""
+    """A mailbox that its owner has opened, and the URLs of its pages."""
 
     account: Account
     mailbox: Mailbox
@@ -50,7 +50,7 @@ class Opened(NamedTuple):
 
 
 def browse(at: Opened) -> ResponseReturnValue:
-    """One folder, or what a search finds in it, the newest first."""
+    """One folder, or the results of a search in it, the newest first."""
     folder, after = request.args.get("folder") or None, request.args.get("after") or None
     search = one_line(request.args.get("q"), max_length=MAX_SEARCH)
     folders = at.mailbox.folders()
@@ -87,7 +87,7 @@ def browse(at: Opened) -> ResponseReturnValue:
         count_of_all=_count_of_all(page, folders, here) if search is None else page.total,
         form=snooze_form(times, saved_times=saved_times()),
     )
-    # A message opens beside its list.
+    # A message opens next to its list.
     return allow_frame(make_response(page_of_list))
 
 
@@ -155,11 +155,11 @@ def attachment(at: Opened, key: str, part: str) -> Response:
 def snooze_page(
     at: Opened, key: str, *, form: SnoozeForm | None = None, error: SnoozeError | None = None
 ) -> ResponseReturnValue:
-    """The snooze form as a page of its own; the posted `form` if it is to be corrected or confirmed. With an `error`,
-    the form as it was posted."""
+    """The snooze form as a separate page: the posted `form` if it needs correction or confirmation. With an `error`,
+    the form as posted."""
     row = at.mailbox.row(key)
     asleep, _ = _snoozes(at.account, row)
-    # A form that is to be confirmed still names what its owner saw at first.
+    # A form to be confirmed still contains the state that its owner saw first.
     version = request.form.get("version", "") if form else version_of(asleep) if asleep else ""
     form = refused(request.form, asleep, error) if error else form
     shown = form or snooze_form(time_formatter(), saved_times=saved_times(), snooze=asleep)
@@ -168,7 +168,7 @@ def snooze_page(
 
 
 def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: acts.Result) -> ResponseReturnValue:
-    """Back to the list, which says until when the message is asleep."""
+    """Redirects to the list, which shows until when the message is asleep."""
     flash_done(asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended), snoozed)
     return back(pages.url("browse"))
 
@@ -185,14 +185,14 @@ def mark_read(at: Opened, key: str) -> ResponseReturnValue:
 
 
 def mark_unread(at: Opened, key: str) -> ResponseReturnValue:
-    """To the list: the page of the message would mark it as read again."""
+    """Redirects to the list: the page of the message would mark it as read again."""
     at.mailbox.mark(key, read=False)
     flash(_("Marked as unread."))
     return back(at.pages.url("browse"))
 
 
 def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> Response:
-    """What is wrong with the server or the message, and what to do."""
+    """Explains a problem with the server or the message, and the remedy."""
     status = status_of(error)
     is_page = request.method in {"GET", "HEAD"}
     again = request.full_path.rstrip("?") if is_page else pages.url("show", key) if key else pages.url("browse")
@@ -215,14 +215,14 @@ def _back(rows: Sequence[Row]) -> list[str]:
 
 
 def _last_return(account: Account, row: Row) -> Return | None:
-    """That of a message that is back."""
+    """The snooze of a returned message."""
     with context.transaction() as connection:
         found = last_returns(connection, user_email=account.email, message_ids=_back([row]))
     return found.get(row.message_id or "")
 
 
 def _snoozes(account: Account, row: Row) -> tuple[Found | None, Found | None]:
-    """The live snooze of a message, and that whose reminder is late."""
+    """The live snooze of a message, and the snooze whose reminder is late."""
     if row.message_id is None:
         return None, None
     with context.transaction() as connection:
