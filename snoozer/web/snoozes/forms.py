@@ -36,9 +36,9 @@ NO_SAVED_TIMES = SavedTimes()
 
 @dataclass(frozen=True, kw_only=True)
 class Submitted:
-    """A posted form that can be saved. `reading` is what the reminder time was made from, `typed` the phrase to offer
-    next time (None for a preset); `every` is True where a time is for every occurrence of what repeats, and not
-    only for this one."""
+    """A posted form that can be saved. `reading` is the source of the reminder time, `typed` the phrase to offer next
+    time (None for a preset); `every` is True if a time is for every occurrence of a series, and not only for this one.
+    """
 
     reminder_time: ReminderTime
     reading: timephrase.ParsedTime | None = None
@@ -48,10 +48,9 @@ class Submitted:
 
 @dataclass(frozen=True, kw_only=True)
 class SnoozeForm:
-    """What the form shows. `recent` are the phrases typed last; `meaning_changed` is true when the phrase now means
-    another time than the one that was shown; `series` is what a time for every occurrence makes of them;
-    `at_any_hour` when it is to come also within a rest. A posted form without its field for replies changes nothing
-    about them."""
+    """The contents of the form. `recent` are the latest typed phrases; `meaning_changed` is True if the phrase now
+    means another time than shown; `series` is the series with a new time for every occurrence; `at_any_hour` if it may
+    return even within quiet hours. A posted form without its field for replies does not change the reply policy."""
 
     presets: tuple[timephrase.Preset, ...]
     recent: tuple[timephrase.Preset, ...] = ()
@@ -86,7 +85,7 @@ class SnoozeForm:
 
 
 def status_of(error: SnoozeError | timephrase.ParseError) -> int:
-    """The HTTP status of a form that comes again."""
+    """The HTTP status of a form that is shown again."""
     return 409 if error.code == CHANGED_MEANWHILE else 422
 
 
@@ -98,7 +97,7 @@ def snooze_form(
     note: str | None = None,
     snooze: Found | None = None,
 ) -> SnoozeForm:
-    """Returns the form as it opens, with the note of a `snooze` and what a reply does to it; a phrase is parsed."""
+    """Returns the initial form, with the note of a `snooze` and its reply policy; a phrase is parsed."""
     form = _open(times, saved_times, phrase=phrase, note=(snooze.note if snooze is not None else note) or "")
     if snooze is not None:
         form = replace(form, reply_policy=snooze.reply_policy or "keep", reply_scope=snooze.reply_scope or "message")
@@ -124,8 +123,8 @@ def read_submission(
 
 
 def with_series(form: SnoozeForm, snooze: Found, times: TimeFormatter) -> SnoozeForm:
-    """The form with how a snooze that repeats goes on, where its time is for every occurrence; with the error, where it
-    cannot go on so."""
+    """The form with the new series of a repeating snooze, if its time is for every occurrence; with the error, if the
+    series cannot continue with it."""
     reading = form.reading
     if form.error or not form.every or snooze.recurrence is None or snooze.outcome is not None:
         return form
@@ -140,7 +139,7 @@ def with_series(form: SnoozeForm, snooze: Found, times: TimeFormatter) -> Snooze
 
 
 def refused(posted: MultiDict[str, str], snooze: Found | None, error: SnoozeError) -> SnoozeForm:
-    """The form as it was posted, with why its time is not saved for this snooze."""
+    """The form as posted, with the reason why its time is not saved for this snooze."""
     times, saved = auth.time_formatter(), auth.saved_times()
     preset = posted.get("preset", "").rpartition("|")[0]
     phrase = posted.get("suggestion") or preset or posted.get("phrase", "")
@@ -150,7 +149,7 @@ def refused(posted: MultiDict[str, str], snooze: Found | None, error: SnoozeErro
 
 
 def check_message(connection: Connection, account: Account, message_id: str, posted: MultiDict[str, str]) -> None:
-    """Lock the snooze that the message has. Raises SnoozeError if people changed it since the form was made."""
+    """Lock the message's snooze. Raises SnoozeError if people changed it since the form was made."""
     row = queries.alive(connection, user_email=account.email, message_id=message_id)
     row = row and queries.one(connection, id=row.id, user_email=account.email, changing=True)
     if row is not None:
@@ -158,7 +157,7 @@ def check_message(connection: Connection, account: Account, message_id: str, pos
 
 
 def _with_reply(form: SnoozeForm, posted: MultiDict[str, str]) -> SnoozeForm:
-    """The form with what was posted about replies."""
+    """The form with the posted fields about replies."""
     policy: ReplyPolicy
     scope: ReplyScope = "thread" if posted.get("reply_scope") == "thread" else "message"
     for policy in get_args(ReplyPolicy):
@@ -168,7 +167,7 @@ def _with_reply(form: SnoozeForm, posted: MultiDict[str, str]) -> SnoozeForm:
 
 
 def _answered(form: SnoozeForm, reminder_time: ReminderTime) -> ReminderTime:
-    """The time with what a reply does; "if no reply" says so by itself. A form without that field changes nothing."""
+    """The time with the reply policy; "if no reply" implies one. A form without that field does not change it."""
     if not form.asks_about_replies:
         return reminder_time
     chosen = form.reply_policy if form.reply_policy != "keep" else reminder_time.reply_policy or form.reply_policy
@@ -178,8 +177,8 @@ def _answered(form: SnoozeForm, reminder_time: ReminderTime) -> ReminderTime:
 def save_submission(
     connection: Connection, account: Account, message: input.Message, submitted: Submitted
 ) -> acts.Result:
-    """Snoozes the message until the submitted time, and keeps the typed phrase for the next form; what repeats goes on
-    as was chosen. Raises QuotaReached."""
+    """Snoozes the message until the submitted time, and saves the typed phrase for the next form; a series continues as
+    chosen. Raises QuotaReached."""
     save_phrase(connection, account, submitted.typed)
     result = _moved(connection, account, message, submitted)
     if result is None:
@@ -194,8 +193,8 @@ def save_submission(
 def _moved(
     connection: Connection, account: Account, message: input.Message, submitted: Submitted
 ) -> acts.Result | None:
-    """The time for the snooze that the message has, if that repeats or is paused; None if there is none, or its series
-    does not go on with this time."""
+    """The time for the message's snooze, if that repeats or is paused; None if it has none, or its series does not
+    continue with this time."""
     row = queries.alive(connection, user_email=account.email, message_id=message.message_id)
     if row is None or not (row.state == "paused" or row.recurrence):
         return None
@@ -252,7 +251,7 @@ def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: boo
 
 
 def _with_alternative(reading: timephrase.ParsedTime | None, shown: datetime) -> timephrase.ParsedTime | None:
-    """The reading with its alternative as it was shown; None when that is no alternative of it. The one of "in a few
+    """The reading with its alternative as shown; None if that is not an alternative of it. The alternative of "in a few
     hours" has moved on since then."""
     if reading is None or reading.alternative is None or abs(reading.alternative - shown) > SAME_MEANING:
         return None

@@ -1,4 +1,4 @@
-"""What its owner does on the page of a snooze: bring it back now, skip a time, pause, resume, give it an end."""
+"""An owner's acts on the page of a snooze: bring it back now, skip a time, pause, resume, give it an end."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -30,14 +30,14 @@ Sentence = Callable[[Result, Found], str]
 @blueprint.post("/snoozes/<row:id>/back")
 @login_required
 def bring_back(account: Account, id: int) -> ResponseReturnValue:
-    """The message comes back now."""
+    """Brings the message back now."""
     return _act(account, id, acts.Wake(), _is_back, spends=True)
 
 
 @blueprint.post("/snoozes/<row:id>/skip")
 @login_required
 def skip(account: Account, id: int) -> ResponseReturnValue:
-    """Leaves out the time that the page showed."""
+    """Skips the time that the page showed."""
     what = acts.Skip(promise=_posted_instant("promise"))
     return _act(account, id, what, lambda result, _row: _("Skipped. It comes %(when)s.", when=_when(result)))
 
@@ -51,14 +51,14 @@ def pause(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/snoozes/<row:id>/resume")
 @login_required
 def resume(account: Account, id: int) -> ResponseReturnValue:
-    """Goes on with the next time; without one that is still to come it is back now."""
+    """Resumes with the next time; if there is none in the future, it returns now."""
     return _act(account, id, acts.Resume(), _is_resumed, spends=True)
 
 
 @blueprint.post("/snoozes/<row:id>/end")
 @login_required
 def set_end(account: Account, id: int) -> ResponseReturnValue:
-    """When what repeats ends: a typed day or number of times, or never."""
+    """Sets the end of a series: a typed day or number of times, or never."""
     times, phrase = time_formatter(), request.form.get("end", "")
     with context.transaction() as connection:
         row = own(connection, account, id=id, changing=True)
@@ -80,7 +80,7 @@ def set_end(account: Account, id: int) -> ResponseReturnValue:
 
 
 def _act(account: Account, id: int, what: acts.Act, sentence: Sentence, *, spends: bool = False) -> ResponseReturnValue:
-    """Does it. `spends` if it may be a mail at once: it counts as a snooze then."""
+    """Performs the act. `spends` if it may send a mail at once: then it counts as a snooze."""
     try:
         with context.transaction() as connection:
             row = own(connection, account, id=id, changing=True)

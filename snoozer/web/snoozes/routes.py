@@ -1,4 +1,4 @@
-"""The list of snoozes, one snooze, what its owner does to it, and the preview of a typed phrase."""
+"""The list of snoozes, one snooze, its owner's acts, and the preview of a typed phrase."""
 
 from dataclasses import replace
 from datetime import timedelta
@@ -40,8 +40,8 @@ RETURNED_FOR = timedelta(days=7)
 @blueprint.get("/")
 @login_required
 def home(account: Account) -> ResponseReturnValue:
-    """Everything that has not come back yet; the first page also has what came back lately and what went wrong. With
-    `q`, what a search finds of it."""
+    """Everything that has not returned yet; the first page also has recent returns and failures. With `q`, the results
+    of a search."""
     after, times = page_cursor("after"), time_formatter()
     if typed := one_line(request.args.get("q"), max_length=search.MAX_LENGTH):
         return _found(account, typed, after=after, times=times)
@@ -73,7 +73,7 @@ def home(account: Account) -> ResponseReturnValue:
 
 
 def _found(account: Account, typed: str, *, after: Cursor | None, times: TimeFormatter) -> ResponseReturnValue:
-    """The page of a search; 422 for one that cannot be read."""
+    """The page of a search; 422 if it cannot be parsed."""
     values: dict[str, Any] = {
         "typed": typed,
         "examples": search.EXAMPLES,
@@ -94,7 +94,7 @@ def _found(account: Account, typed: str, *, after: Cursor | None, times: TimeFor
 
 
 def _sample_mailbox(connection: Connection, account: Account) -> Found | None:
-    """The one that `snoozer up` connected."""
+    """The mailbox that `snoozer up` connected."""
     port = context.settings().sample_imap_port
     return mailboxes.on_this_machine(connection, account_id=account.id, port=port) if port else None
 
@@ -110,7 +110,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/snoozes/<row:id>/time")
 @login_required
 def set_time(account: Account, id: int) -> ResponseReturnValue:
-    """Another time for a live snooze; for one that is over, a new snooze of its message."""
+    """Sets another time for a live snooze; if it is over, creates a new snooze of its message."""
     submitted = forms.read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     with context.transaction() as connection:
         row = own(connection, account, id=id, changing=True)
@@ -143,7 +143,7 @@ def set_time(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/snoozes/<row:id>/note")
 @login_required
 def set_note(account: Account, id: int) -> ResponseReturnValue:
-    """Another note; the time stays as it is."""
+    """Changes the note; the time stays as it is."""
     note = request.form.get("note", "")
     with context.transaction() as connection:
         row = own(connection, account, id=id, changing=True)
@@ -192,8 +192,8 @@ def undo(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.get("/when/preview")
 @login_required
 def preview(account: Account) -> ResponseReturnValue:
-    """The piece of page under the form's field: what `phrase` means; with `every`, for each time of that snooze.
-    Requested by the script while one types."""
+    """The fragment under the form's field: the meaning of `phrase`; with `every`, for each occurrence of that snooze.
+    Requested by the script while a person types."""
     form = snooze_form(time_formatter(), phrase=request.args.get("phrase", ""))
     if id := _row_id(request.args.get("every", "")):
         with context.transaction() as connection:
@@ -204,7 +204,7 @@ def preview(account: Account) -> ResponseReturnValue:
 @blueprint.get("/when/offers")
 @login_required
 def presets(_: Account) -> ResponseReturnValue:
-    """The buttons of the presets as they are now, for a form on a page that was open for a while."""
+    """The buttons of the presets with their current times, for a form on a page that was open for a while."""
     return render_template("snoozes/presets.html", form=snooze_form(time_formatter(), saved_times=saved_times()))
 
 

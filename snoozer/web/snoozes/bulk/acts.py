@@ -1,4 +1,4 @@
-"""What can be done with many messages of a list, as the buttons of its bar."""
+"""The acts on many messages of a list, as the buttons of its bar."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from snoozer.web.mailboxes.mail.pages import FolderChoice, MailboxPages
 
 @dataclass(frozen=True, kw_only=True)
 class BulkAct:
-    """A button. Keys and commands find it by its `name`; with `leaves`, what it is done with leaves the list."""
+    """A button. Keys and commands find it by its `name`; if it `leaves`, its messages disappear from the list."""
 
     name: str
     words: str
@@ -20,7 +20,7 @@ class BulkAct:
 
 
 def of_asleep() -> list[BulkAct]:
-    """Those of what is asleep."""
+    """The acts for snoozed messages."""
     return [
         BulkAct(
             name="snooze", words=_("Change the time"), icon="pencil", action=url_for("bulk.reschedule"), leaves=False
@@ -31,7 +31,7 @@ def of_asleep() -> list[BulkAct]:
 
 
 def of_folder(pages: MailboxPages, here: FolderChoice) -> list[BulkAct]:
-    """Those of a folder of a mailbox, as its rows have them."""
+    """The acts for a folder of a mailbox, equal to the acts on its rows."""
     acts = []
     if here.takes_snooze:
         acts.append(

@@ -1,4 +1,4 @@
-"""What follows an act on many messages: the list again with what it came to, or the form that asks for a time."""
+"""The response to an act on many messages: the list with the result, or the form that asks for a time."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,8 +24,8 @@ from snoozer.web.text.bulk_text import result_text
 def perform(
     account: Account, choice: Choice, prepare: Callable[[], Callable[[Connection], Done]]
 ) -> ResponseReturnValue:
-    """Does the act once, in one transaction; the list then says what it came to, with one Undo for all of it. `prepare`
-    is called before the transaction, and only where the act is not done yet; it returns the act."""
+    """Performs the act once, in one transaction; the list then shows the result, with one Undo for all of it. `prepare`
+    is called before the transaction, and only if the act was not done yet; it returns the act."""
     with context.transaction() as connection:
         result = bulk.result_of(connection, account_id=account.id, id=choice.id)
     if result is None:
@@ -39,14 +39,14 @@ def perform(
 
 
 def first_ones(done: Done, *, of: int) -> Done:
-    """Notes where more were chosen than one act may change."""
+    """Adds a note if more were chosen than one act may change."""
     return done._replace(summary=replace(done.summary, more=of > MAX_CHOSEN))
 
 
 def counted(
     connection: Connection, account: Account, act: Callable[[], Done], *, submitted: Submitted | None = None
 ) -> Done:
-    """Does what snoozes or brings back; it is counted for the quotas, and a typed phrase is kept. Raises
+    """Performs an act that snoozes or brings back; it is counted for the quotas, and a typed phrase is saved. Raises
     QuotaReached."""
     if submitted is not None:
         save_phrase(connection, account, submitted.typed)
@@ -62,7 +62,7 @@ def nothing_chosen() -> ResponseReturnValue:
 
 
 def time_page(choice: Choice, form: SnoozeForm) -> ResponseReturnValue:
-    """The snooze form as a page of its own: as it opens, or with the reading to confirm or the error."""
+    """The snooze form as a separate page: when it opens, or with the reading to confirm or the error."""
     opens = not ({"phrase", "preset", "at", "suggestion"} & set(request.form))
     shown = snooze_form(time_formatter(), saved_times=saved_times()) if opens else form
     count = None if choice.everything else len(set(choice.rows))

@@ -1,4 +1,4 @@
-"""What was chosen on a list: rows by their checkboxes, or all that the list's own filters match."""
+"""The selection on a list: rows by their checkboxes, or all that match the list's filters."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -11,19 +11,19 @@ from snoozer.web.forms import one_line
 from snoozer.web.text.time_format import parse_instant
 
 MAX_SEARCH = 200
-# A list that was opened longer ago is another one by now.
+# After this time, the list has changed too much.
 OLDEST_PAGE = timedelta(days=31)
-# The fields that say what was chosen.
+# The fields that define the selection.
 _CHOOSING = frozenset({"row", "all", "q", "folder", "as_of", "bound", "page_id"})
-# What differs between two submits of one form.
+# Fields that differ between two submits of one form.
 _PASSING = frozenset({"csrf_token", "here"})
 
 
 @dataclass(frozen=True, kw_only=True)
 class Choice:
-    """`rows` by the values of their checkboxes; with `everything`, what `search` finds, in `folder` of a mailbox, as of
-    the time at which the list was shown, or up to the `bound` that the list of a connected mailbox had. `id` is that of
-    the act, the same for a form that is submitted twice."""
+    """`rows` by the values of their checkboxes; with `everything`, the results of `search`, in `folder` of a mailbox,
+    as of the time at which the list was shown, or up to the `bound` of a connected mailbox's list. `id` identifies the
+    act, and is the same for a form that is submitted twice."""
 
     id: UUID
     rows: list[str]
@@ -36,13 +36,13 @@ class Choice:
 
     @property
     def row_ids(self) -> list[int]:
-        """The rows where their values are ids of the database; what is none names no row."""
+        """The rows whose values are ids of the database; other values are ignored."""
         numbers = (int(value) for value in self.rows if value.isascii() and value.isdecimal() and len(value) < 19)
         return sorted(set(numbers))
 
 
 def read_choice(now: datetime) -> Choice | None:
-    """The choice that was posted; None where nothing was chosen. 400 for a form that no list of ours has."""
+    """The posted selection; None if it is empty. 400 for a form that no list of ours has."""
     posted = request.form
     as_of, everything = parse_instant(posted.get("as_of", "")), posted.get("all") == "1"
     rows = [] if everything else posted.getlist("row")[: MAX_CHOSEN + 1]

@@ -1,5 +1,5 @@
-"""Acts on many messages: those of the list of what is asleep, of the mailbox that Snoozer keeps, and of connected ones;
-and their Undo."""
+"""Acts on many messages of the list of snoozes, of the mailbox that Snoozer keeps, and of connected mailboxes; and
+their Undo."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -39,7 +39,7 @@ blueprint = Blueprint("bulk", __name__, url_prefix="/bulk")
 
 # The part that runs in the transaction.
 Work = Callable[[Connection], Done]
-# Reads what was chosen, or looks at it at a mail server, before the transaction of the act begins.
+# Reads the selection, or fetches it from a mail server, before the transaction of the act begins.
 Prepare = Callable[[Account, Choice], Work]
 
 
@@ -138,7 +138,7 @@ def to_inbox_connected(account: Account, mailbox_id: int) -> ResponseReturnValue
 @blueprint.post("/<uuid:id>/undo")
 @login_required
 def undo(account: Account, id: UUID) -> ResponseReturnValue:
-    """Puts back what one act changed, where nothing has changed it since."""
+    """Undoes one act, except on rows that have changed since."""
     undone = context.retried(
         lambda connection: bulk.undo(connection, account_id=account.id, id=id, by=By(account.email, ROUTE))
     )
@@ -155,7 +155,7 @@ def show_problem(error: MailboxError) -> ResponseReturnValue:
 def _act(
     account: Account, prepare: Prepare, *, submitted: Submitted | None = None, spends: bool = False
 ) -> ResponseReturnValue:
-    """Does it. `spends` if each may be a mail, now or later: it counts as a snooze then."""
+    """Performs the act. `spends` if each may send a mail, now or later: then it counts as a snooze."""
     choice = read_choice(time_formatter().now)
     if choice is None:
         return answers.nothing_chosen()
@@ -170,7 +170,7 @@ def _act(
 
 
 def _act_until(account: Account, prepare: Callable[[Snooze], Prepare]) -> ResponseReturnValue:
-    """For an act that takes a time, which is asked for and confirmed."""
+    """For an act that takes a time, which the form asks for and confirms."""
     submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     if isinstance(submitted, SnoozeForm):
         choice = read_choice(time_formatter().now)
@@ -180,7 +180,7 @@ def _act_until(account: Account, prepare: Callable[[Snooze], Prepare]) -> Respon
 
 
 def _on_snoozes(act: Callable[[Connection, Sequence[int], By], Done]) -> Prepare:
-    """The act is given ids."""
+    """Pass ids to the act."""
 
     def prepare(account: Account, choice: Choice) -> Work:
         def work(connection: Connection) -> Done:
@@ -193,7 +193,7 @@ def _on_snoozes(act: Callable[[Connection, Sequence[int], By], Done]) -> Prepare
 
 
 def _on_messages(act: Callable[[Connection, Sequence[Message], By, int], Done]) -> Prepare:
-    """The act is given messages that Snoozer keeps, and how many of the chosen messages are gone."""
+    """Pass the act the messages that Snoozer keeps, and the number of chosen messages that are gone."""
 
     def prepare(account: Account, choice: Choice) -> Work:
         def work(connection: Connection) -> Done:
@@ -217,7 +217,7 @@ def _by_ids(act: Callable[..., Done]) -> Callable[[Connection, Sequence[Message]
 
 
 def _on_mail(mailbox: ConnectedMailbox, prepare_act: Callable[[connected.Chosen, By], Work]) -> Prepare:
-    """The messages are looked at in a connected mailbox, before the transaction."""
+    """Fetch the messages of a connected mailbox before the transaction."""
 
     def prepare(account: Account, choice: Choice) -> Work:
         chosen = (
@@ -232,7 +232,7 @@ def _on_mail(mailbox: ConnectedMailbox, prepare_act: Callable[[connected.Chosen,
 
 
 def _chosen_snoozes(connection: Connection, account: Account, choice: Choice) -> Sequence[int]:
-    """Those that were chosen by themselves, or all that the list's search matches as of when it was shown."""
+    """The selected snoozes, or all that match the list's search as of when it was shown."""
     if not choice.everything:
         return choice.row_ids
     try:

@@ -1,4 +1,4 @@
-"""The form of a day's shape: what was posted becomes a shape, or names the field to correct."""
+"""The form of a day's shape: a posted form becomes a shape, or an error at a field."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ FIELDS = (*TIMES, *DATES, GATHERS_OVER)
 
 @dataclass(frozen=True, kw_only=True)
 class DayForm:
-    """The values of the fields as they are written, and an error at one of them."""
+    """The fields' values as typed, and the error at a field, if any."""
 
     values: Mapping[str, str]
     working_days: frozenset[int]
@@ -26,7 +26,7 @@ class DayForm:
 
     @property
     def seen(self) -> str:
-        """What a preview was shown for."""
+        """The values for which a preview was shown."""
         days = "".join(map(str, sorted(self.working_days)))
         return "|".join([days, *(self.values[name] for name in FIELDS), str(self.rests_on_days_off)])
 
@@ -60,7 +60,7 @@ def read_submission(posted: MultiDict[str, str], *, today: date) -> tuple[DayFor
 
 
 def read_shape(form: DayForm, *, today: date) -> DayShape:
-    """Returns the shape that this form says. Raises DayShapeError with the field to correct."""
+    """Returns the shape in this form. Raises DayShapeError with the field to correct."""
     values = form.values
     shape = DayShape(
         working_days=form.working_days,

@@ -1,4 +1,4 @@
-"""The options below the field of a search, asked for by its script while one types."""
+"""The options below the search field, requested by its script while a person types."""
 
 from collections.abc import Sequence
 from typing import get_args
@@ -23,7 +23,8 @@ blueprint = Blueprint("search_suggestions", __name__)
 @blueprint.get("/search/suggestions")
 @login_required
 def show(account: Account) -> ResponseReturnValue:
-    """What can follow `typed`, the text up to the caret, in the search of `list`; of `folder`, in the kept mailbox."""
+    """Suggestions after `typed`, the text up to the caret, in the search of `list`; for the kept mailbox, in its
+    `folder`."""
     shown: List
     for shown in get_args(List):
         if shown == request.args.get("list"):

@@ -1,4 +1,4 @@
-"""What can be typed next into a search: names of filters, and values of the one that is being typed."""
+"""Suggestions for a search: names of filters, and values of the filter that is being typed."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ _DAYS = (N_("today"), N_("tomorrow"))
 
 @dataclass(frozen=True)
 class Suggestion:
-    """An option: what is shown, and the whole text that takes the place of what was typed."""
+    """An option: its text, and the full replacement for the typed text."""
 
     term: str
     about: str
@@ -51,7 +51,7 @@ def names_of(list: List) -> Sequence[str]:
 def suggest(
     term: OpenTerm, list: List, *, times: TimeFormatter, senders: Callable[[str], Sequence[Found]]
 ) -> list[Suggestion]:
-    """At most `MOST` suggestions for a term; `senders` returns those that a text finds."""
+    """At most `MOST` suggestions for a term; `senders` returns the senders that match a text."""
     if not term.name:
         start = term.text.lower()
         names = [name for name in names_of(list) if f"{name}:".startswith(start)]
@@ -72,7 +72,7 @@ def _senders(term: OpenTerm, found: Sequence[Found]) -> Iterator[Suggestion]:
 
 
 def _days(term: OpenTerm, times: TimeFormatter) -> Iterator[Suggestion]:
-    """Each day once, the next one first, with its date; what was typed itself where it begins none of these."""
+    """Each day once, the next one first, with its date; if no day begins with the typed text, that text itself."""
     tomorrow = times.local(times.now).weekday() + 1
     weekdays = [_(WEEKDAY_NAMES[(tomorrow + days) % 7]).lower() for days in range(7)]
     words = [f"{term.comparison}{word}" for word in (*map(_, _DAYS), *weekdays)]
@@ -105,5 +105,5 @@ def _quoted(text: str) -> str:
 
 
 def _whole(term: OpenTerm, chosen: str, about: str, *, ends: bool = True) -> Suggestion:
-    """A space ends a term; behind a name its value is typed next."""
+    """A space ends a term; after a name, its value is typed next."""
     return Suggestion(term=chosen, about=about, typed=term.before + chosen + (" " if ends else ""))
