@@ -1,4 +1,4 @@
-"""The devices on which a person sees notifications: subscribed by a script after a click, listed and removed here."""
+"""The devices on which a person gets notifications: subscribed by a script after a click, listed and removed here."""
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -28,7 +28,7 @@ def index(account: Account) -> ResponseReturnValue:
 @blueprint.post("/key")
 @login_required
 def key(_account: Account) -> ResponseReturnValue:
-    """The public key with which a browser subscribes. By POST: the first one to ask makes it."""
+    """The public key with which a browser subscribes. It is a POST because the first request creates it."""
     with context.transaction() as connection:
         public = push_devices.public_key(connection, key_ring=context.settings().keys)
     return {"key": push_encryption.base64url(public)}
@@ -37,7 +37,7 @@ def key(_account: Account) -> ResponseReturnValue:
 @blueprint.post("")
 @login_required
 def subscribe(account: Account) -> ResponseReturnValue:
-    """Adds the device of a subscription, which the page's script made. 422 with a sentence where it cannot be used."""
+    """Adds the device of a subscription, which the page's script made. 422 with a sentence if it cannot be used."""
     form = request.form
     try:
         with context.transaction() as connection:

@@ -1,4 +1,4 @@
-"""Deleting the account: what goes and what stays, asked for by who signed in just now, and taken back within a day."""
+"""Deletes the account: shows what is deleted and kept, requires a recent sign-in, and can be undone within a day."""
 
 from datetime import timedelta
 
@@ -19,14 +19,14 @@ from snoozer.web.people.personal_data.notice import send_notice
 
 blueprint = Blueprint("deletion", __name__, url_prefix="/settings/data/delete")
 
-# A browser that was left open by its owner does not delete the account.
+# A browser that its owner left open cannot delete the account.
 FRESH = timedelta(minutes=15)
 
 
 @blueprint.get("")
 @login_required
 def show(account: Account) -> ResponseReturnValue:
-    """What would go and what would stay, and what was asked for."""
+    """Previews the deletion, and shows the pending request."""
     with context.transaction() as connection:
         ahead = queries.preview(connection, account_id=account.id, user_email=account.email)
     return render_template("personal_data/delete.html", ahead=ahead, is_fresh=_signed_in_just_now(account))
@@ -35,7 +35,7 @@ def show(account: Account) -> ResponseReturnValue:
 @blueprint.post("")
 @login_required
 def ask(account: Account) -> ResponseReturnValue:
-    """Asks for the deletion, in a day."""
+    """Requests the deletion, which happens in a day."""
     pending = request.form.get("pending", "deliver")
     if pending not in {"deliver", "cancel"}:
         abort(400)
@@ -60,7 +60,7 @@ def ask(account: Account) -> ResponseReturnValue:
 @blueprint.post("/keep")
 @login_required
 def keep(account: Account) -> ResponseReturnValue:
-    """Takes it back."""
+    """Takes the request back."""
     with context.transaction() as connection:
         kept = deletion.withdraw(connection, account_id=account.id)
     if kept:
@@ -72,7 +72,7 @@ def keep(account: Account) -> ResponseReturnValue:
 @blueprint.post("/again")
 @login_required
 def sign_out_first(account: Account) -> ResponseReturnValue:
-    """Ends this session, and leads back here once its owner has signed in again."""
+    """Ends this session, and leads back here after the owner has signed in again."""
     with context.transaction() as connection:
         accounts.sign_out(connection, session=auth.get_cookie("session") or "")
     security_log.record("signed_out", account=account.id)

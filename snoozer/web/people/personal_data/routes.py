@@ -1,4 +1,4 @@
-"""What is stored about a person, as files for that person, and such files read again."""
+"""A person's stored data, as files to download, and the import of such files."""
 
 from typing import IO
 
@@ -28,7 +28,7 @@ blueprint = Blueprint("personal_data", __name__, url_prefix="/settings/data")
 @blueprint.get("")
 @login_required
 def show(account: Account) -> ResponseReturnValue:
-    """What there is, and the files."""
+    """A summary of the data, and the files."""
     with context.transaction() as connection:
         return _page(connection, account)
 
@@ -36,7 +36,7 @@ def show(account: Account) -> ResponseReturnValue:
 @blueprint.post("/download")
 @login_required
 def download(account: Account) -> ResponseReturnValue:
-    """One of the files. By POST, because it is counted, and so that no other site's page makes a browser save it."""
+    """Downloads a file. By POST, because it is counted, and so that no other site's page can make a browser save it."""
     ending = request.form.get("format", "")
     if ending not in FILES:
         abort(400)
@@ -44,7 +44,7 @@ def download(account: Account) -> ResponseReturnValue:
         quotas.spend_export(connection, context.settings().limits, user_email=account.email)
     now = time_formatter().now
     security_log.record("data_exported", account=account.id, format=ending)
-    # Pages of rows are read while it is written; the request's own transaction has ended.
+    # Pages of rows are read while the file is written; the request's own transaction has ended.
     file = FILES[ending]
     response = Response(file.write(context.engine(), account, now), content_type=file.mimetype)
     response.headers.set("Content-Disposition", "attachment", filename=f"snoozer-{now:%Y-%m-%d}.{ending}")
@@ -55,13 +55,13 @@ def download(account: Account) -> ResponseReturnValue:
 @blueprint.post("/import")
 @login_required
 def read_file(account: Account) -> ResponseReturnValue:
-    """Reads a file once and keeps what it holds, for its owner to look at; nothing is saved yet."""
+    """Parses a file and keeps its contents for a preview; the import is confirmed later."""
     file = request.files.get("file")
     if file is None or not file.filename:
         with context.transaction() as connection:
             return _page(connection, account, error=_("Choose a file first: the JSON, CSV or ZIP of an export.")), 422
     settings, now = context.settings(), time_formatter().now
-    # Also what cannot be read costs the time to find that out.
+    # An invalid file also costs the time to parse it.
     with context.transaction() as connection:
         quotas.spend_export(connection, settings.limits, user_email=account.email)
     start = file.stream.read(len(restoring.SIGNATURE))
@@ -81,7 +81,7 @@ def read_file(account: Account) -> ResponseReturnValue:
 @blueprint.get("/import")
 @login_required
 def preview(account: Account) -> ResponseReturnValue:
-    """What confirming would do."""
+    """Previews the import."""
     with context.transaction() as connection:
         summary = imports.summary(connection, account_id=account.id)
         if summary is None:
@@ -93,7 +93,7 @@ def preview(account: Account) -> ResponseReturnValue:
 @blueprint.post("/import/confirm")
 @login_required
 def confirm(account: Account) -> ResponseReturnValue:
-    """Saves what is new. What should have come back since does so now, or is history, as chosen."""
+    """Saves new snoozes. Snoozes whose time has passed return now, or become history, as chosen."""
     past = request.form.get("past", "now")
     if past not in {"now", "history"}:
         abort(400)
@@ -113,7 +113,7 @@ def confirm(account: Account) -> ResponseReturnValue:
 @blueprint.post("/import/discard")
 @login_required
 def discard(account: Account) -> ResponseReturnValue:
-    """Forgets what was read."""
+    """Discards the parsed file."""
     with context.transaction() as connection:
         importing.discard(connection, account=account)
     flash(_("The file is forgotten. Nothing was changed."))
@@ -121,7 +121,7 @@ def discard(account: Account) -> ResponseReturnValue:
 
 
 def _restore(account: Account, file: IO[bytes]) -> ResponseReturnValue:
-    """Keeps the messages of a ZIP. That is not shown first: a message that is kept does nothing."""
+    """Stores the messages of a ZIP. There is no preview: a kept message has no effects."""
     settings = context.settings()
     try:
         with context.transaction() as connection:

@@ -1,4 +1,4 @@
-"""The description of the API as a page shows it: read from the OpenAPI document and from nothing else."""
+"""The documentation of the API for a page, generated only from the OpenAPI document."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -6,14 +6,14 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
-# What comes first is what most programs begin with.
+# The nouns with which most programs begin come first.
 _NOUNS = ("snoozes", "bulk", "when", "settings", "mailboxes", "webhooks")
 _METHODS = ("post", "get", "put", "patch", "delete")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Field:
-    """A parameter or a field of a body. `schema` names the schema that its values have, where one has a name."""
+    """A parameter or a field of a body. `schema` is the name of its values' schema, if it has a name."""
 
     name: str
     kind: str
@@ -52,7 +52,7 @@ class Operation:
 
 @dataclass(frozen=True, kw_only=True)
 class Named:
-    """A schema with a name, and its fields; one without fields has a kind."""
+    """A named schema, and its fields; a schema without fields has a kind."""
 
     name: str
     text: str
@@ -61,7 +61,7 @@ class Named:
 
 
 def operations(document: Schema) -> list[Operation]:
-    """Every operation, those of one noun together: the collection, one of it, and what is done to it."""
+    """Every operation, grouped by noun: the collection, an item, and its acts."""
     return [
         _operation(path, method, document["paths"][path][method])
         for path in sorted(document["paths"], key=_noun)
@@ -75,7 +75,7 @@ def _noun(path: str) -> tuple[int, int, str]:
 
 
 def schemas(document: Schema) -> list[Named]:
-    """Every schema by its name."""
+    """Every schema, sorted by name."""
     return [
         Named(
             name=name,
@@ -88,7 +88,7 @@ def schemas(document: Schema) -> list[Named]:
 
 
 def kind_of(schema: Schema) -> str:
-    """The type of a schema in words, with what limits it."""
+    """The type of a schema in words, with its limits."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     if "enum" in schema or "const" in schema:
@@ -173,7 +173,7 @@ def _fields(schema: Schema) -> Iterator[Field]:
 
 
 def _named(schema: Schema) -> str | None:
-    """The name of the schema that this one is, or is a list of, or may be."""
+    """The name of the schema that this one references, directly, as a list's items, or as an alternative."""
     if "$ref" in schema:
         return str(schema["$ref"]).rpartition("/")[2]
     inner = [schema["items"]] if "items" in schema else [*schema.get("anyOf", ()), *schema.get("oneOf", ())]

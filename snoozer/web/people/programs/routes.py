@@ -1,4 +1,4 @@
-"""The programs of a person: their API tokens, made with scopes and an end, shown once, and revoked."""
+"""A person's programs: their API tokens, made with scopes and an expiry, shown once, and revoked."""
 
 from datetime import timedelta
 
@@ -20,7 +20,7 @@ from snoozer.web.context import flash
 
 blueprint = Blueprint("programs", __name__, url_prefix="/settings/programs")
 
-# What a scope lets a program do, in words.
+# The permissions of a scope, in words.
 WORDS = {
     Scope.SNOOZES_READ: N_("See what is snoozed and what came back"),
     Scope.SNOOZES_WRITE: N_("Snooze, change and cancel"),
@@ -38,7 +38,7 @@ USUAL_SCOPES = (Scope.SNOOZES_READ, Scope.SNOOZES_WRITE)
 @blueprint.get("")
 @login_required
 def index(account: Account) -> ResponseReturnValue:
-    """The tokens, without their secrets, and a form for another one."""
+    """The tokens, without their secrets, and a form for a new one."""
     with context.transaction() as connection:
         return _page(connection, account)
 
@@ -46,7 +46,7 @@ def index(account: Account) -> ResponseReturnValue:
 @blueprint.post("")
 @login_required
 def make(account: Account) -> ResponseReturnValue:
-    """Makes a token and shows it, this once: it is stored nowhere, so no redirect can show it."""
+    """Makes a token and shows it once: it is not stored, so no redirect can show it."""
     form = request.form
     name, lifetime = form.get("name", ""), form.get("lifetime", USUAL_LIFETIME)
     scopes = [scope for scope in Scope if scope in form.getlist("scope")]

@@ -20,7 +20,7 @@ Pair = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class PresetRow:
-    """One preset in the form. `reading` is what its phrase means now, None when it means nothing at this hour."""
+    """One preset in the form. `reading` is the current meaning of its phrase, None if it has none at this hour."""
 
     label: str = ""
     phrase: str = ""
@@ -39,7 +39,8 @@ def preset_rows(pairs: Sequence[Pair], *, times: TimeFormatter) -> tuple[PresetR
 
 
 def read_submission(posted: MultiDict[str, str], *, times: TimeFormatter) -> tuple[PresetRow, ...]:
-    """Returns the posted rows after its button was applied to one of them: up, down or remove. Skips empty rows."""
+    """Returns the posted rows after the pressed button was applied to its row: up, down or remove. Skips empty rows.
+    rows."""
     labels, phrases = posted.getlist("label"), posted.getlist("phrase")
     pairs = [
         (one_line(label, max_length=MAX_LABEL_LENGTH) or "", phrase.strip())

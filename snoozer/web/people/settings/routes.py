@@ -1,4 +1,4 @@
-"""A person's settings: zone and locale, presets, colours, keyboard shortcuts, and where the person is signed in."""
+"""A person's settings: zone and locale, presets, colours, keyboard shortcuts, and active sessions."""
 
 from collections.abc import Sequence
 
@@ -49,7 +49,7 @@ MANY_ZONES = N_("That may be more than one zone. Choose the one whose clock is y
 @blueprint.post("/mail-again")
 @login_required
 def take_mail(account: Account) -> ResponseReturnValue:
-    """The person's address takes mail again: ends what an operator had marked, and brings back what waited for it."""
+    """Marks the person's address as working again, and brings back the messages that waited for it."""
     with context.transaction() as connection:
         id = queries.invalid(connection, email=account.email)
         if id is not None:
@@ -95,7 +95,7 @@ def save(account: Account) -> ResponseReturnValue:
 @blueprint.post("/presets")
 @login_required
 def save_presets(account: Account) -> ResponseReturnValue:
-    """Saves the presets of the form when each of them parses; otherwise nothing."""
+    """Saves the presets of the form if all of them parse; otherwise none."""
     act = request.form.get("act", "")
     with context.transaction() as connection:
         if act == "reset":
@@ -121,7 +121,7 @@ def save_presets(account: Account) -> ResponseReturnValue:
 
 @blueprint.post("/theme")
 def choose_theme() -> ResponseReturnValue:
-    """Light, dark, or as the device is set; also for those who are not signed in."""
+    """Sets the light or dark theme, or the device's; also for people who are not signed in."""
     theme = request.form.get("theme")
     if theme not in THEMES:
         abort(400)
@@ -132,7 +132,7 @@ def choose_theme() -> ResponseReturnValue:
 
 @blueprint.post("/language")
 def choose_language() -> ResponseReturnValue:
-    """Language and dates of this browser, for those who are not signed in."""
+    """Sets language and dates of this browser, for people who are not signed in."""
     locale = request.form.get("locale")
     if locale not in LOCALES:
         abort(400)
@@ -160,7 +160,7 @@ def choose_keys() -> ResponseReturnValue:
 @blueprint.post("/sessions/<row:id>/end")
 @login_required
 def end_session(account: Account, id: int) -> ResponseReturnValue:
-    """Signs one browser out; this one, too, where it is the one."""
+    """Signs one browser out, which may be this one."""
     with context.transaction() as connection:
         ended = sessions.end_session(connection, account_id=account.id, id=id)
     if ended:
@@ -172,8 +172,8 @@ def end_session(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/sessions/end")
 @login_required
 def end_sessions(account: Account) -> ResponseReturnValue:
-    """Signs all other browsers out, or with `here` this one, too, and ends what could become a session; with `tokens`
-    the API tokens as well, with `feeds` the addresses of feeds."""
+    """Signs all other browsers out, or with `here` this one, too, and cancels pending sign-ins; with `tokens` it also
+    revokes the API tokens, with `feeds` the addresses of feeds."""
     here = request.form.get("where") == "here too"
     tokens, feeds = (request.form.get(name) == "too" for name in ("tokens", "feeds"))
     also = [_(words) for words, chosen in ((NO_TOKEN_WORKS, tokens), (NO_FEED_WORKS, feeds)) if chosen]

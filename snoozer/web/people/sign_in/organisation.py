@@ -1,7 +1,7 @@
 """Signing in at the organisation's provider: a POST begins, the provider sends the browser back, a POST signs in.
 
-Coming back is a GET and changes nothing. What belongs to the sign-in is in this browser's cookie, which is signed: the
-code of a sign-in that another browser began is refused.
+The provider's redirect is a GET and changes nothing. The state of the sign-in is in this browser's signed cookie: a
+code is refused if another browser began the sign-in.
 """
 
 import hmac
@@ -50,7 +50,7 @@ _SENTENCES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Pending:
-    """A sign-in that began in this browser. `confirms` says that it only confirms the session that there is."""
+    """A sign-in that began in this browser. If it `confirms`, it only confirms the existing session."""
 
     state: str
     nonce: str
@@ -61,7 +61,7 @@ class Pending:
 
 @blueprint.post("")
 def begin() -> ResponseReturnValue:
-    """Leads to the provider; `purpose` confirm has it ask for the credentials again."""
+    """Redirects to the provider; with the purpose "confirm", the provider asks for the credentials again."""
     provider, confirms = context.oidc_provider() or abort(404), request.form.get("purpose") == "confirm"
     if confirms and auth.current_account() is None:
         return auth.redirect_to_sign_in()
@@ -76,14 +76,14 @@ def begin() -> ResponseReturnValue:
     )
     session[_KEY], session["onward"] = asdict(pending), auth.local_path(request.form.get("next"))
     response = Response(render_template("sign_in/leave.html", url=begun.url))
-    # A redirect would not do: see web/mailboxes/sign_in.py.
+    # A redirect would not work: see web/mailboxes/connected/sign_in.py.
     response.headers["Refresh"] = f"0; url={begun.url}"
     return response
 
 
 @blueprint.get("")
 def come_back() -> ResponseReturnValue:
-    """From the provider, with a code or an error. Nothing is changed, and nothing is asked of the provider."""
+    """The provider's redirect, with a code or an error. Changes nothing, and does not ask the provider."""
     if context.oidc_provider() is None:
         abort(404)
     state, code = request.args.get("state", ""), request.args.get("code", "")
@@ -97,7 +97,7 @@ def come_back() -> ResponseReturnValue:
 
 @blueprint.post("/finish")
 def finish() -> ResponseReturnValue:
-    """Has the provider exchange the code, and signs in whom it names, or confirms the session."""
+    """Has the provider exchange the code, and signs the named person in, or confirms the session."""
     provider = context.oidc_provider() or abort(404)
     pending, code = _pending(request.form.get("state", "")), request.form.get("code", "")
     session.pop(_KEY, None)
@@ -141,7 +141,7 @@ def _confirmed(claims: Claims) -> ResponseReturnValue:
 
 
 def _pending(state: str) -> Pending | None:
-    """The sign-in that this browser began with this state, a quarter of an hour ago at most."""
+    """The sign-in that this browser began with this state, at most a quarter of an hour ago."""
     kept = session.get(_KEY)
     if not isinstance(kept, dict) or not 0 < len(state) <= MAX_STATE_LENGTH:
         return None
@@ -155,7 +155,7 @@ def _callback() -> str:
 
 
 def _failed(why: str, problem: str | None = None) -> ResponseReturnValue:
-    """A page with the reason; the log has it more precisely."""
+    """A page with the reason; the log has more details."""
     word = (problem or why).replace(" ", "_")
     security_log.record("organisation_sign_in_refused", why=word, network=network_id())
     page = render_template("sign_in/organisation.html", code=None, state=None, error=_(_SENTENCES[why]), confirms=False)

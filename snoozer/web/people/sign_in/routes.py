@@ -1,4 +1,4 @@
-"""Signing in by a mailed link or the code beside it. No response shows whether an account exists."""
+"""Signing in by a mailed link or the code next to it. No response reveals whether an account exists."""
 
 import secrets
 import time
@@ -24,7 +24,7 @@ RESPONSE_SECONDS = 0.1
 
 @blueprint.get("/sign-in")
 def request_page() -> ResponseReturnValue:
-    """The field for the mail address; redirects those who are signed in."""
+    """The field for the mail address; redirects people who are already signed in."""
     next_path = auth.local_path(request.args.get("next"))
     if auth.current_account() is not None:
         return redirect(next_path, code=303)
@@ -42,7 +42,7 @@ def request_link() -> ResponseReturnValue:
         with context.transaction() as connection:
             forgotten = accounts.browsers_forgotten(connection, email=email)
             known = auth.trusted_browser(accounts.normalize(email), forgotten=forgotten)
-            # Strangers behind the same proxy must not lock out who was here before.
+            # Strangers behind the same proxy must not lock out browsers that signed in before.
             if known is None:
                 quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
             invitation = accounts.request_sign_in(connection, email=email, browser=browser, known=known)
@@ -62,7 +62,7 @@ def request_link() -> ResponseReturnValue:
 
 @blueprint.get("/sign-in/code")
 def code_page() -> ResponseReturnValue:
-    """What to do now that the mail is on its way, with the field for its code."""
+    """The page with instructions and the field for the code in the mail."""
     _need_mail_sign_in()
     if "asked_for" not in session:
         return redirect(url_for("sign_in.request_page"), code=303)
@@ -87,7 +87,7 @@ def use_code() -> ResponseReturnValue:
 
 @blueprint.get("/sign-in/<token>")
 def link_page(token: str) -> ResponseReturnValue:
-    """A button: opening the link, which mail scanners do too, does not use it up."""
+    """Shows a button: opening the link, which mail scanners do too, does not use it up."""
     with context.transaction() as connection:
         state = accounts.link_state(connection, token=token[:MAX_TOKEN_LENGTH], browser=auth.get_cookie("browser"))
     status = {"good": 200, "unknown": 404, "used": 410, "expired": 410, "other browser": 403}[state]
@@ -128,6 +128,6 @@ def sign_out() -> ResponseReturnValue:
 
 
 def _need_mail_sign_in() -> None:
-    """404 where mailed links are switched off. A link that the console printed still signs in."""
+    """404 if mailed links are switched off. A link printed on the console still signs in."""
     if context.settings().mail_sign_in == "off":
         abort(404)
