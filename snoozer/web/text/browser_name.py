@@ -1,10 +1,10 @@
-"""The family of a browser and its system in words, as its User-Agent names them."""
+"""The family of a browser and its system in words, from its User-Agent."""
 
 import re
 
 from snoozer.translations import gettext as _
 
-# The first that matches: most browsers also name those whose pages they imitate.
+# The first match counts: most browsers also name the browsers whose pages they imitate.
 _BROWSERS = (
     ("Edge", "Edg(e|A|iOS)?/"),
     ("Opera", "OPR/|Opera"),

@@ -1,4 +1,4 @@
-"""What an act on many messages came to, as sentences."""
+"""The result of an act on many messages, as sentences."""
 
 from collections.abc import Callable, Mapping
 
@@ -37,7 +37,8 @@ _REASONS: dict[Reason, Callable[[int], str]] = {
 
 
 def result_text(result: Summary, times: TimeFormatter) -> str:
-    """Returns what was done, what was left and why, and whether only the first of more were taken."""
+    """Returns the numbers of changed and unchanged messages, the reasons, and whether only the first of more were
+    taken."""
     until = times.inline(result.until) if result.until is not None else ""
     sentences = [_DONE[result.act](result.done, until)] if result.done else []
     if result.ended:
@@ -58,8 +59,8 @@ def result_text(result: Summary, times: TimeFormatter) -> str:
 
 
 def undone_text(undone: Undone | None) -> str:
-    """Returns what is as it was before, that a copy may still arrive, and what is not and why; None is an act that is
-    not to be undone any more."""
+    """Returns how many were undone, whether a copy may still arrive, and how many were not undone and why; None is an
+    act that can no longer be undone."""
     sentences = []
     if undone is not None and undone.done:
         words = ngettext("1 message is as it was.", "%(num)s messages are as they were.", undone.done)

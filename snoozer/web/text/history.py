@@ -65,7 +65,7 @@ _SCOPES = {
     "every": N_("You changed every time {route}, from {now} on."),
     "end": N_("You changed {route} when its repetition ends."),
 }
-# By what its owner did to the message of a connected mailbox.
+# By the owner's act on the message of a connected mailbox.
 _ENDED_THERE = {
     "moved": N_("You took its message out of the folder of what is snoozed, so it ended."),
     "gone": N_("Its message was deleted in your mailbox, or put where it is not found, so it ended."),
@@ -88,7 +88,7 @@ _ZONE_CHANGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class DayGroup:
-    """The rows of one day under one heading; `date` is shown beside a name such as Tomorrow."""
+    """The rows of one day under one heading; `date` is shown next to a name such as Tomorrow."""
 
     name: str
     date: str
@@ -113,7 +113,7 @@ def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormat
 def group_by_day(
     rows: Iterable[Any], times: TimeFormatter, *, at: Callable[[Any], datetime] | None = None
 ) -> list[DayGroup]:
-    """Returns rows that are in the order of their times, grouped by day; those that are due form the first group."""
+    """Returns rows that are sorted by their times, grouped by day; due rows form the first group."""
     due: list[Any] = []
     days: dict[str, list[Any]] = {}
     for row in rows:
@@ -125,7 +125,7 @@ def group_by_day(
     groups = [DayGroup(name=_("Due"), date="", rows=due)] if due else []
     for name, members in days.items():
         date = times.date(at(members[0]) if at else arrival_of(members[0], times).at)
-        # Beside Tomorrow the whole date, beside Friday without the weekday, beside a date nothing.
+        # Tomorrow gets the full date, Friday the date without the weekday, a date none.
         groups.append(
             DayGroup(name=name, date="" if name == date else date.removeprefix(name).lstrip(" ,"), rows=members)
         )

@@ -1,4 +1,4 @@
-"""The mark at the begin of a row: a sender's initials, and one of a few tones, always the same for the same sender."""
+"""The mark at the beginning of a row: a sender's initials, and a tone, constant for each sender."""
 
 import unicodedata
 from hashlib import sha256
@@ -9,7 +9,7 @@ UNKNOWN = "?"
 
 
 def initials(row: Any) -> str:
-    """The first letters of the first and the last word of a name, or the first one of an address; one character of a
+    """The first letters of the first and the last word of a name, or the first letter of an address; one character of a
     script that writes words without spaces."""
     name = getattr(row, "sender_name", None) or (row.sender_email or "").partition("@")[0]
     letters = [letter for word in name.split() if (letter := _first_letter(word))]
@@ -20,7 +20,7 @@ def initials(row: Any) -> str:
 
 
 def tone(row: Any) -> int:
-    """Which of the tones a sender has. It says nothing: it helps the eye to find the same sender again."""
+    """The sender's tone. It has no meaning: it helps the eye to find the same sender again."""
     who = (row.sender_email or getattr(row, "sender_name", None) or "").casefold()
     return sha256(who.encode("utf-8", "replace")).digest()[0] % TONES
 

@@ -11,7 +11,7 @@ _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 
 
 def age(span: timedelta) -> str:
-    """34 s, 3 min 10 s, 2 h 5 min, 3 d 4 h; what lies ahead, as after a clock was set, is 0 s."""
+    """34 s, 3 min 10 s, 2 h 5 min, 3 d 4 h; a time in the future, as after a clock change, is 0 s."""
     seconds = max(int(span.total_seconds()), 0)
     for size, unit, smaller, smaller_unit in _UNITS:
         if seconds >= size:
@@ -21,7 +21,7 @@ def age(span: timedelta) -> str:
 
 
 def seconds(number: float | None) -> str:
-    """0.25 s, 14 s, 3 min 10 s; a dash where there is none. What came too early is 0 s."""
+    """0.25 s, 14 s, 3 min 10 s; a dash for None. A negative number is 0 s."""
     if number is None:
         return "–"
     if number < 10:
@@ -40,7 +40,7 @@ def size(octets: int) -> str:
 
 
 def share(part: float | None) -> str:
-    """0 %, 0.3 %, 12 %; a dash where there is none."""
+    """0 %, 0.3 %, 12 %; a dash for None."""
     if part is None:
         return "–"
     percent = part * 100

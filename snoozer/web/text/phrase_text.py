@@ -23,7 +23,7 @@ UNREADABLE = N_("Repeats in a way that this page cannot read")
 
 @dataclass(frozen=True, kw_only=True)
 class PhraseText:
-    """`phrase` is what was typed, None for a time without words; `flag_notes` are sentences that explain its flags;
+    """`phrase` is the typed text, None for a time without words; `flag_notes` are sentences that explain its flags;
     `alternative` is its other meaning while that is in the future; `kept_as` explains the time kind."""
 
     phrase: str | None
@@ -57,7 +57,7 @@ def phrase_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> Phr
 
 
 def recurrence_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
-    """Returns "Every Monday at 09:00", or UNREADABLE for what a newer version wrote."""
+    """Returns "Every Monday at 09:00", or UNREADABLE for a recurrence that a newer version wrote."""
     parsed = parse_recurrence(recurrence)
     if parsed is None:
         return _(UNREADABLE)
@@ -65,8 +65,8 @@ def recurrence_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
 
 
 def upcoming_times(row: Any, times: TimeFormatter) -> list[datetime]:
-    """Returns up to five times at which what repeats comes, from the promised one on; of a paused one those after now.
-    Without a recurrence, or an unreadable one, at most the promised one."""
+    """Returns up to five times of a series, from the promised one on; of a paused one the times after now. Without a
+    recurrence, or with an unreadable one, at most the promised time."""
     recurrence = parse_recurrence(row.recurrence)
     at: datetime | None = row.promise
     found = [row.promise] if row.promise > times.now or row.state != "paused" else []
@@ -106,7 +106,7 @@ def lower_first(text: str) -> str:
 
 
 def parse_recurrence(json: dict[str, Any] | None) -> Recurrence | None:
-    """Returns the recurrence of a row; None for none and for one that does not parse."""
+    """Returns the recurrence of a row; None if there is none or it does not parse."""
     try:
         return None if json is None else Recurrence.from_json(json)
     except ValueError:
@@ -114,8 +114,8 @@ def parse_recurrence(json: dict[str, Any] | None) -> Recurrence | None:
 
 
 def _phrase_detail(row: Any, events: Sequence[Any], promise: datetime) -> dict[str, Any]:
-    """Returns the newest event's detail that names this promise. A recurrence keeps its phrase for all occurrences;
-    what moved one of them alone is of no other."""
+    """Returns the newest event's detail that names this promise. A recurrence keeps its phrase for all occurrences; the
+    phrase of a single moved occurrence applies only to that one."""
     for event in events:
         if event.kind in {"asked", "edited"} and event.detail.get("phrase"):
             scope = event.detail.get("scope")

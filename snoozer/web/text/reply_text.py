@@ -1,4 +1,4 @@
-"""What a reply does to a snooze, or did, as sentences for its owner."""
+"""The effect of a reply on a snooze, as sentences for its owner."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ _CAME = {
 
 
 def reply_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> str | None:
-    """Returns what a reply does to a live snooze of `queries.snoozes`, or that one ended it; None where it ended
+    """Returns the effect of a reply on a live snooze of `queries.snoozes`, or that a reply ended it; None if it ended
     otherwise."""
     if row.outcome is None:
         policy = row.reply_policy or "keep"
@@ -33,7 +33,7 @@ def reply_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> str 
 
 
 def came_text(kind: str, detail: Mapping[str, Any], times: TimeFormatter) -> str | None:
-    """Returns the sentence of an event that a reply brought about; None for another event."""
+    """Returns the sentence of an event that a reply caused; None for another event."""
     came = parse_instant(detail.get("came"))
     if detail.get("why") != "reply" or came is None or kind not in _CAME:
         return None

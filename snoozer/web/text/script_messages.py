@@ -1,5 +1,5 @@
-"""What the scripts of the pages say, for the catalogue. A script writes it in English as `_("…")`, and a page in
-another language hands it the rest."""
+"""The messages of the pages' scripts, for the catalogue. A script contains them in English as `_("…")`, and a page in
+another language passes it the translations."""
 
 from snoozer.translations import N_, current_language, unformatted
 

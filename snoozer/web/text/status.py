@@ -58,8 +58,8 @@ _LEAVING = N_("It is being handed over at this moment.")
 @dataclass(frozen=True, kw_only=True)
 class Status:
     """`label` and `icon` mean the same; `at` is the promised time, or the end of a snooze that is over. `lateness` is
-    how late its reminder was sent, and why; None where it was on time or was not sent. `asked` is for when it was
-    asked, where a rest of its owner defers it."""
+    how late its reminder was sent, and why; None if it was on time or was not sent. `asked` is the requested time, if
+    its owner's quiet hours postponed it."""
 
     state: str
     label: str
@@ -71,7 +71,7 @@ class Status:
 
 
 def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None = None) -> Status:
-    """Returns the status of one row of `queries.snoozes`; `delivery` is whether any can be delivered."""
+    """Returns the status of one row of `queries.snoozes`; `delivery` is whether any reminder can be delivered."""
     state, explanation = _state(row, times, delivery)
     label, icon = _LABELS[state]
     arrival = arrival_of(row, times)
@@ -90,8 +90,8 @@ def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None
 
 
 def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
-    """Returns how late the reminder was, or is by now, and why, as a clause; None where it was on time or is not due.
-    The ledger knows, and the mail itself does not."""
+    """Returns how late the reminder was, or is by now, and why, as a clause; None if it was on time or is not due. Only
+    the ledger records it, not the mail itself."""
     if row.sent_at is not None:
         end, reason = row.sent_at, row.delayed_by
     elif public_state(row.state, row.why) in {"due", "claimed"}:
@@ -103,8 +103,8 @@ def late_because(row: Any, *, now: datetime) -> tuple[timedelta, str] | None:
 
 
 def late_return(found: Return) -> str | None:
-    """Returns "late by 2 minutes, because …" of a message that came back late. To bring back a kept one needs no mail
-    server: the database was away, or nothing ran. Of a connected one the ledger knows."""
+    """Returns "late by 2 minutes, because …" for a message that came back late. A kept message needs no mail server to
+    return: the database was away, or no process ran. For a connected one the ledger has the reason."""
     if found.late <= LATE_AFTER:
         return None
     span = span_in_words(found.late)
@@ -116,8 +116,7 @@ def late_return(found: Return) -> str | None:
 
 
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
-    """Answers from the ledger for the row's current promise; while there is no entry for it, also for the one
-    before."""
+    """Answers from the ledger for the row's current promise; until it has an entry, also for the previous promise."""
     if not sends and row.state == "sent":
         return _("No. Its message came back, and you chose to get no reminder beside it.")
     if not sends:
@@ -132,7 +131,7 @@ def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
 
 
 def digest_text(size: int | None) -> str:
-    """Returns a sentence, behind another one, about a reminder that has no mail to itself; nothing of others."""
+    """Returns a sentence to append about a reminder that shares its mail with others; "" for other reminders."""
     return " " + _("It is one of %(count)s reminders in one mail.", count=size) if size else ""
 
 
@@ -185,7 +184,7 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
 
 
 def _after_rest(row: Any, times: TimeFormatter) -> tuple[str, str] | None:
-    """What is known of one that a rest deferred: it is looked at whether there is one mail for many, or is in one."""
+    """Status of a deferred snooze, including its digest if it has one."""
     if times.now - row.due_at <= LATE_AFTER:
         explanation = _EXPLANATIONS["due"]
         return "due", _(explanation) + digest_text(row.digest_size)
@@ -200,7 +199,7 @@ def _after_rest(row: Any, times: TimeFormatter) -> tuple[str, str] | None:
 
 
 def _reason_until_now(row: Any) -> str | None:
-    """Why a reminder that is overdue was not sent yet, as the ledger would say once it is."""
+    """The reason why an overdue reminder was not sent yet, in the ledger's terms."""
     if row.refusals:
         return "recipient"
     if row.attempts:
@@ -267,7 +266,7 @@ def _waiting(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) ->
 
 
 def _where(row: Any) -> str:
-    """Returns where the kept message is, which returns whatever becomes of its reminder."""
+    """Returns the place of the kept message, which returns even if its reminder fails."""
     return " " + _("The message itself is back in your inbox.") if row.folder == "inbox" else ""
 
 
@@ -288,7 +287,7 @@ def _because(reason: str | None) -> str:
 
 
 def _lateness(late: timedelta, reason: str | None) -> str | None:
-    """Returns "late by 2 minutes, because …", or None for what was on time."""
+    """Returns "late by 2 minutes, because …", or None for a reminder that was on time."""
     if late <= LATE_AFTER:
         return None
     words = _("late by %(span)s", span=span_in_words(late))

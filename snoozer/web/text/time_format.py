@@ -32,8 +32,8 @@ _NEAR_DAYS = {-1: N_("Yesterday"), 0: N_("Today"), 1: N_("Tomorrow")}
 @dataclass(frozen=True, kw_only=True)
 class TimeFormatter:
     """Formats instants in `zone` relative to `now`, which is the database's time. Words are in the language of the
-    response; the locale decides the clock and the order of day and month. `days` are
-    the person's, where they chose a shape."""
+    response; the locale decides the clock and the order of day and month. `days` are the person's, if they chose a
+    shape."""
 
     now: datetime
     zone: str
@@ -41,7 +41,7 @@ class TimeFormatter:
     days: Days | None = None
 
     def arrival(self, promise: datetime) -> Arrival:
-        """When something comes that is promised for then, by the shape of the person's day."""
+        """The arrival of something promised for this time, according to the shape of the person's day."""
         if self.days is None or promise <= self.now:
             return Arrival(at=promise)
         return self.days.arrival(promise)
@@ -58,7 +58,7 @@ class TimeFormatter:
         return clock(wall, twelve_hour=Locale.named(self.locale).region.twelve_hour)
 
     def date(self, moment: datetime) -> str:
-        """Friday 27 November, with the year when it is another one."""
+        """Friday 27 November, with the year if it is not the current one."""
         return self._dated(self.local(moment))
 
     def day(self, moment: datetime) -> str:
@@ -83,7 +83,7 @@ class TimeFormatter:
         return self.time(moment) if self._days_away(moment) == 0 else self.short(moment)
 
     def under(self, moment: datetime, heading: str) -> str:
-        """The chip in a group of a list: the hour alone where the heading is its day."""
+        """The chip in a group of a list: only the hour if the heading is its day."""
         return self.time(moment) if self.day(moment) == heading else self.chip(moment)
 
     def short(self, moment: datetime) -> str:
@@ -94,7 +94,7 @@ class TimeFormatter:
         return f"{self._dated(local, short=True)} {self.time(moment)}"
 
     def distance(self, moment: datetime) -> str:
-        """In 22 hours, 5 minutes ago, now: rounded as in the sentence that reads a phrase."""
+        """In 22 hours, 5 minutes ago, now: rounded as in the sentence about a phrase's meaning."""
         span = moment - self.now
         if abs(span) < timedelta(seconds=30):
             return _("now")
@@ -128,7 +128,7 @@ class TimeFormatter:
 
 
 def weekday_names() -> list[tuple[str, str]]:
-    """The days from Monday on, each short and whole."""
+    """The days from Monday on, each in short and in full."""
     return [(_(short), _(name)) for short, name in zip(_SHORT_WEEKDAYS, WEEKDAY_NAMES, strict=True)]
 
 
@@ -142,7 +142,7 @@ def parse_instant(text: str | None) -> datetime | None:
 
 
 def span_in_words(span: timedelta, *, after: bool = False) -> str:
-    """How long, rounded as a distance is; below a minute in seconds. `after` is behind for or since."""
+    """A duration, rounded like a distance; below a minute in seconds. `after` is for use behind "for" or "since"."""
     return exact_span(span, after=after) if span < MINUTE else span_ahead(span, after=after)
 
 

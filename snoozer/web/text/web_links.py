@@ -1,5 +1,5 @@
-"""Web addresses in the text of a message. What is shown is the target itself, and what could be shown as another one
-is no link."""
+"""Links in the text of a message. The visible text is the target itself; an address that could be displayed as another
+one is not linked."""
 
 import re
 import unicodedata
@@ -12,20 +12,20 @@ import idna
 MAX_LENGTH = 2_000
 MAX_LINKS = 500
 
-# Not by IGNORECASE, which takes "ſ" for an s. Quotes of any language end an address, and the full stops of those that
-# write no space behind them.
+# Without IGNORECASE, which matches "ſ" as an s. Quotes of any language end an address, as do full stops of scripts that
+# put no space after them.
 _ADDRESS = re.compile(r"(?<![^\W_])[Hh][Tt][Tt][Pp][Ss]?://[^\s<>\"`“”„«»‹›。、，；：！？「」『』【】《》（）]+")
 _PARTS = re.compile(r"([A-Za-z]+://)([^/?#:]+)((?::[0-9]{1,5})?)((?:[/?#].*)?)", re.DOTALL)
 _LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?"
 _HOST = re.compile(rf"(?:{_LABEL}\.)*({_LABEL})\.?")
-# What browsers read as a number, and so as an address in another notation: 0x7f.1 is 127.0.0.1.
+# Labels that browsers read as a number, and so as an address in another notation: 0x7f.1 is 127.0.0.1.
 _NUMBER = re.compile("[0-9]+|0[xX][0-9A-Fa-f]*")
 _MAX_HOST_LENGTH = 253
 _MAX_PORT = 65_535
 
 _TRAILING = frozenset(".,;:!?'*’…|")
 _BRACKETS = {")": "(", "]": "[", "}": "{"}
-# Letters and marks without a sign of their own; those of the category Cf are refused with it.
+# Letters and marks without a visible sign; characters of the category Cf are refused as well.
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
@@ -33,8 +33,8 @@ _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 
 
 class Piece(NamedTuple):
-    """A part of a text; with `url` a link to that, which is `text` but for an international host. `host` is that one's
-    ASCII form, to be shown beside it: its letters may look like others."""
+    """A part of a text; with `url` a link to it, equal to `text` except for an international host. `host` is its ASCII
+    form, to be shown next to it: its letters may look like others."""
 
     text: str
     url: str | None = None
@@ -57,7 +57,7 @@ def web_links(text: str) -> Iterator[Piece]:
 
 
 def _link(address: str) -> Piece | None:
-    """None for an address that is shown as another one than a browser opens, or that no browser opens."""
+    """None for an address that is displayed differently than a browser opens it, or that no browser opens."""
     if len(address) > MAX_LENGTH:
         return None
     address = _without_punctuation(address)
@@ -74,7 +74,7 @@ def _link(address: str) -> Piece | None:
 
 
 def _without_punctuation(address: str) -> str:
-    """Without what belongs to the sentence around it; a bracket is left where its pair is in the address."""
+    """Strips the punctuation of the surrounding sentence; a bracket stays if its pair is in the address."""
     more = {close: address.count(close) - address.count(open) for close, open in _BRACKETS.items()}
     end = len(address)
     while (last := address[end - 1]) in _TRAILING or more.get(last, 0) > 0 or unicodedata.category(last) == "Cf":
@@ -85,8 +85,8 @@ def _without_punctuation(address: str) -> str:
 
 
 def _is_shown_as_it_is(address: str) -> bool:
-    """Whether each character is seen, in its place, and read by browsers as what it is: a backslash is a slash to them.
-    Letters from right to left change places with what is beside them."""
+    """Whether each character is visible, in its place, and interpreted by browsers as itself: they read a backslash as
+    a slash. Right-to-left letters change places with their neighbours."""
     if address.isascii():
         return address.isprintable() and "\\" not in address
     return (
@@ -110,7 +110,7 @@ def _is_host(host: str) -> bool:
 
 
 def _ascii_host(host: str) -> str | None:
-    """The host in IDNA 2008; None where that has no such host, or a browser might read it in another way."""
+    """The host in IDNA 2008; None if it has no such form, or a browser might read it in another way."""
     try:
         written = idna.encode(host).decode("ascii")
     except (idna.IDNAError, UnicodeError):
