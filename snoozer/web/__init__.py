@@ -189,7 +189,7 @@ def from_environment() -> Flask:
     app = create_app(engine=engine, settings=settings)
     trace_requests(app)
     request_counts.init_app(app)
-    # Pages are served meanwhile: /healthz is 200, and /readyz is 503 until the schema is there.
+    # Pages are already served while this waits: /healthz is 200, and /readyz is 503 until the schema exists.
     Thread(target=_report_missing_schema, args=(engine,), name="schema", daemon=True).start()
     return app
 
@@ -200,7 +200,7 @@ def _report_missing_schema(engine: Engine) -> None:
 
 
 def trace_requests(app: Flask) -> None:
-    """Traces requests, also those that an earlier before_request function refuses."""
+    """Traces all requests, even if an earlier before_request function refuses them."""
     FlaskInstrumentor().instrument_app(  # type: ignore[no-untyped-call]
         app, excluded_urls=UNTRACED_PATHS, meter_provider=NoOpMeterProvider()
     )

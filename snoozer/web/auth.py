@@ -33,9 +33,9 @@ Page = Callable[Concatenate[Account, P], ResponseReturnValue]
 
 LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 DEFAULT_PORT = 8000
-# Browsers keep no cookie for longer.
+# Browsers keep no cookie longer.
 MAX_COOKIE_DAYS = 400
-# It is kept in a cookie, and browsers drop cookies of more than 4096 bytes.
+# The path is kept in a cookie, and browsers drop cookies of more than 4096 bytes.
 MAX_PATH_BYTES = 1_000
 
 _views_with_account: set[Callable[..., ResponseReturnValue]] = set()
@@ -47,8 +47,8 @@ def is_secure(settings: Settings) -> bool:
 
 
 def cookie_name(settings: Settings, name: str) -> str:
-    """Returns the cookie's full name: with the prefix `__Host-` (RFC 6265bis) where the site is served over https, so
-    that no other host can set it. Cookies are shared between ports, so a second copy on this machine adds its own."""
+    """Returns the cookie's full name: with the prefix `__Host-` (RFC 6265bis) if the site is served over https, so that
+    no other host can set it. Cookies are shared between ports, so a second copy on this machine adds its own."""
     if is_secure(settings):
         return f"__Host-snoozer_{name}"
     site = urlsplit(settings.base_url)
@@ -80,8 +80,9 @@ def delete_cookie(response: AnyResponse, name: str) -> None:
 
 
 def current_account() -> Account | None:
-    """Returns the signed-in account. Looked up once per request, with its time formatter and saved times, a snapshot of
-    the database that all later reading sees, and whether delivery or a connected mailbox fails."""
+    """Returns the signed-in account. The lookup happens once per request, with its time formatter, saved times, a
+    snapshot
+    of the database that all later queries share, and whether delivery or a connected mailbox fails."""
     if "account" not in g:
         g.account = None
         token = get_cookie("session")
@@ -104,19 +105,19 @@ def current_account() -> Account | None:
 
 
 class NewSession(TypedDict):
-    """The session that a sign-in in this browser replaces, and what the browser is."""
+    """The session that a sign-in in this browser replaces, and the browser's name."""
 
     replaces: str | None
     device: str | None
 
 
 def new_session() -> NewSession:
-    """Returns what this request tells about a session that is opened by it."""
+    """Returns this request's description of a session that it opens."""
     return NewSession(replaces=get_cookie("session"), device=browser_name(request.user_agent.string))
 
 
 def _of_person(connection: Connection, status: DeliveryStatus, account: Account) -> DeliveryStatus:
-    """With what operators hold back of this person; looked up only while they hold anything back."""
+    """With the person's deliveries that operators hold back; queried only while any are held."""
     return replace(status, holds=pauses.holds(connection, email=account.email)) if status.is_held else status
 
 
@@ -145,7 +146,7 @@ def login_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
 
 
 def requires_account(endpoint: str | None) -> bool:
-    """Whether the endpoint's view is one of `login_required`."""
+    """Whether the endpoint's view is decorated with `login_required`."""
     return endpoint is not None and current_app.view_functions.get(endpoint) in _views_with_account
 
 
@@ -165,14 +166,14 @@ def admin_required(view: Page[P]) -> Callable[P, ResponseReturnValue]:
 
 
 def require(account: Account, act: str) -> None:
-    """403 for an account whose role does not include the act, where a form names it. KeyError for an unknown one."""
+    """403 for an account whose role does not include the form's act. KeyError for an unknown act."""
     if not account.may(act):
         _refuse(account)
 
 
 def confirmation_required(view: Page[P]) -> Page[P]:
-    """Calls the view where this session was confirmed a short while ago (`accounts.CONFIRMED_FOR`). Others are asked
-    who they are, and are led back to the page that the form was on, which its field `here` names."""
+    """Calls the view if this session was confirmed recently (`accounts.CONFIRMED_FOR`). Otherwise asks for a
+    confirmation, and leads back to the form's page, which its field `here` names."""
 
     @wraps(view)
     def guarded(account: Account, /, *args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
@@ -183,7 +184,8 @@ def confirmation_required(view: Page[P]) -> Page[P]:
 
 
 def confirmation_first() -> ResponseReturnValue | None:
-    """The same for a view that acts by what a form says: the response that asks who one is; None where it is known."""
+    """The same for a view whose act depends on a form: the response that asks for a confirmation; None
+    if it is recent."""
     with context.transaction() as connection:
         if accounts.is_confirmed(connection, session=get_cookie("session") or ""):
             return None
@@ -192,7 +194,7 @@ def confirmation_first() -> ResponseReturnValue | None:
 
 
 def required_role(endpoint: str | None) -> Role | None:
-    """The least role for the endpoint's view; None where a role is not asked for."""
+    """The least role for the endpoint's view; None if it requires none."""
     view = current_app.view_functions.get(endpoint or "")
     return None if view is None else _roles_of_views.get(view)
 
@@ -202,7 +204,7 @@ def _role_required(view: Page[P], least: Role) -> Callable[P, ResponseReturnValu
     def guarded(account: Account, /, *args: P.args, **kwargs: P.kwargs) -> ResponseReturnValue:
         if not roles.at_least(account.role, least):
             _refuse(account)
-        # Operators' pages are in English, with all that is formatted for them.
+        # Operators' pages are in English, including formatted values.
         with speaking("en"):
             return view(account, *args, **kwargs)
 
@@ -232,7 +234,7 @@ def local_path(path: str | None) -> str:
 
 
 def trusted_browser(email: str, *, forgotten: int) -> str | None:
-    """Returns this browser's random id if it signed in to this account before, and the person did not sign out
+    """Returns this browser's random id if it signed in to this account before, and the person has not signed out
     everywhere since (`forgotten` counts that). The cookie does not name the account."""
     browser, _, signature = (get_cookie("known") or "").partition(".")
     marked = browser and _browser_signer().verify_signature(_marked(browser, email, forgotten), signature)

@@ -1,6 +1,6 @@
-"""How many bytes the body of a request may have, by its route; what is larger is refused before it is parsed.
+"""Limits the size of a request's body, by its route; a larger body is refused before it is parsed.
 
-Werkzeug's own limits of fields and parts do not apply to urlencoded bodies, and a body in chunks ends at the limit
+Werkzeug's own limits of fields and parts do not apply to urlencoded bodies, and a chunked body ends at the limit
 without an error.
 """
 
@@ -17,11 +17,11 @@ from snoozer.web.api.auth import bearer_token
 from snoozer.web.front import BodyLimits, Environ
 
 MAX_BODY_BYTES = 64 * 1024
-# Each field costs some microseconds. The longest form of ours has a field for each of 500 cases.
+# Each field costs some microseconds. Our longest form has a field for each of 500 cases.
 MAX_FIELDS = 1_000
 MAX_PARTS = 100
 
-# Werkzeug reads so much of a multipart body at a time, and counts what it keeps of the piece before as memory, too.
+# Werkzeug reads multipart bodies in pieces of this size, and also counts the rest of the previous piece as memory.
 MULTIPART_READ_BYTES = 64 * 1024
 
 # Five hundred snoozes in one request of a program, each of two kB.
@@ -93,12 +93,12 @@ def _has_token() -> bool:
 
 
 def _max_upload_bytes() -> int:
-    """A message, and beside it the form's other fields and the multipart boundaries."""
+    """The size of a message, plus the form's other fields and the multipart boundaries."""
     return context.settings().largest_message + MAX_BODY_BYTES
 
 
 def _gather_chunks(limit: int) -> None:
-    """Reads a body in chunks whole, so that it has a length. Servers other than ours do not."""
+    """Reads a chunked body whole, so that it has a length. Only servers other than ours need this."""
     body = request.environ["wsgi.input"].read(limit + 1)
     request.environ["wsgi.input"] = BytesIO(body)
     request.environ["CONTENT_LENGTH"] = str(len(body))

@@ -1,7 +1,7 @@
 """Pages, styles and scripts are sent compressed to browsers that accept it.
 
 The token of forms is masked in each page (`csrf`), and the size of a compressed page differs by a random amount each
-time, so that sizes do not tell what else a page holds (BREACH, CVE-2013-3587; Heal the Breach, 2022).
+time, so that sizes do not reveal other contents of a page (BREACH, CVE-2013-3587; Heal the Breach, 2022).
 """
 
 import gzip
@@ -14,10 +14,10 @@ from flask import Flask, Response, request
 # Pictures and fonts are compressed already.
 _STATIC = frozenset({"text/css", "text/javascript", "application/javascript", "image/svg+xml"})
 _PAGE = "text/html"
-# What fits into one packet anyway.
+# A smaller response fits into one packet anyway.
 MIN_BYTES = 1_000
 MAX_PADDING = 100
-# Half the time of 9 for a page that is a tenth larger.
+# Half the time of level 9 for a page that is a tenth larger.
 _PAGE_LEVEL = 5
 
 
@@ -38,7 +38,7 @@ def _compress(response: Response) -> Response:
         return response
     response.set_data(_compressed(content) if is_static else _padded(content))
     response.content_encoding = "gzip"
-    # Other bytes than the file's: the tag is weak, and no range is taken of them (RFC 9110, 8.8.3).
+    # The bytes differ from the file's: the tag is weak, and no range applies (RFC 9110, 8.8.3).
     tag, _ = response.get_etag()
     if tag is not None:
         response.set_etag(tag, weak=True)
@@ -52,7 +52,7 @@ def _compressed(content: bytes) -> bytes:
 
 
 def _padded(content: bytes) -> bytes:
-    """Compressed, with a file name of a random length in its header, which all readers pass over (RFC 1952, 2.3)."""
+    """Compresses the body, with a file name of random length in its header, which all readers skip (RFC 1952, 2.3)."""
     written = BytesIO()
     name = "p" * secrets.randbelow(MAX_PADDING)
     with gzip.GzipFile(name, "wb", compresslevel=_PAGE_LEVEL, fileobj=written, mtime=0) as file:

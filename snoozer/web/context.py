@@ -1,4 +1,4 @@
-"""What routes need from their app: engine, settings, one transaction per action, messages for the next page, and
+"""The context of routes from their app: engine, settings, one transaction per action, messages for the next page, and
 whether delivery fails."""
 
 import time
@@ -21,11 +21,11 @@ from snoozer.settings import Settings
 
 T = TypeVar("T")
 
-# A list that is fetched because something in it changed. It takes no message from the queue: that of an act belongs to
-# the page on which it was done.
+# A list that is fetched because of a change. It takes no message from the queue: an act's message belongs to the page
+# of the act.
 REFRESH_HEADER = "Snoozer-Refresh"
 
-# What `snooze_events.route` holds for an action on a page.
+# The value of `snooze_events.route` for an action on a page.
 ROUTE = "web"
 
 STATUS_SECONDS = 1.0
@@ -59,14 +59,14 @@ def engine() -> Engine:
 
 
 def oidc_provider() -> Provider | None:
-    """The organisation's provider, which keeps its document and keys; None where none is configured."""
+    """The organisation's provider, which keeps its document and keys; None if none is configured."""
     found: Provider | None = current_app.extensions[_OIDC]
     return found
 
 
 @contextmanager
 def transaction() -> Iterator[Connection]:
-    """One action: everything in it is committed at its end, or nothing is."""
+    """One action: at its end, all of it is committed, or none."""
     with engine().begin() as connection:
         yield connection
 
@@ -78,7 +78,7 @@ def use_locale(locale: str) -> None:
 
 
 def retried(act: Callable[[Connection], T]) -> T:
-    """One action in a transaction of its own, once more where the database ended a deadlock by it."""
+    """One action in its own transaction, repeated once if the database ended a deadlock by aborting it."""
     try:
         with transaction() as connection:
             return act(connection)
@@ -90,7 +90,7 @@ def retried(act: Callable[[Connection], T]) -> T:
 
 
 def delivery_status(connection: Connection) -> DeliveryStatus:
-    """Returns whether delivery fails, as it was within the last poll interval."""
+    """Returns whether delivery fails, cached within the poll interval."""
     known: tuple[float, DeliveryStatus] | None = current_app.extensions.get(_DELIVERY)
     if known is not None and time.monotonic() - known[0] <= settings().poll:
         return known[1]
@@ -100,8 +100,8 @@ def delivery_status(connection: Connection) -> DeliveryStatus:
 
 
 def _status_in_time(connection: Connection) -> DeliveryStatus | None:
-    """None where the database takes too long: no page waits for what it says beside its content. The limit ends with
-    the savepoint, in which nothing is written."""
+    """None if the database takes too long: no page waits for this banner. The limit ends with the savepoint, in which
+    nothing is written."""
     savepoint = connection.begin_nested()
     try:
         limit_transaction(connection, seconds=STATUS_SECONDS)

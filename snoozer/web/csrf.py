@@ -1,7 +1,7 @@
-"""CSRF protection: the token of forms, masked anew in each response, so that pages can be sent compressed.
+"""CSRF protection: the token of forms, masked again in each response, so that pages can be sent compressed.
 
-The size of a compressed page tells which of its texts repeat. A token that is the same in each response could be
-guessed by that letter by letter (BREACH, CVE-2013-3587), with texts of a request or of a stranger's message as guesses.
+The size of a compressed page reveals which of its texts repeat. A constant token could be guessed letter by
+letter (BREACH, CVE-2013-3587), with texts of a request or of a stranger's message as guesses.
 """
 
 import secrets
@@ -16,15 +16,15 @@ FIELD = "csrf_token"
 HEADER = "X-CSRFToken"
 MAX_LENGTH = 1_000
 
-# Where Flask-WTF keeps it, and the name of a field that no form has.
+# Flask-WTF's name for the session key, and the name of a field that no form has.
 _SESSION_KEY = "unmasked_csrf_token"
 _ENVIRON_HEADER = "HTTP_X_CSRFTOKEN"
 
 
 def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
     """Requires the token of every POST, except to blueprints whose URL or header is the credential."""
-    # Pages send no Referer, so there is the token alone; it lives as long as the browser's session. Flask-WTF reads it
-    # from its header only, where it is put once it is unmasked.
+    # Pages send no Referer, so there is only the token; it lives as long as the browser's session. Flask-WTF reads it
+    # only from its header, to which the unmasked token is written.
     app.config.update(WTF_CSRF_TIME_LIMIT=None, WTF_CSRF_SSL_STRICT=False, WTF_CSRF_FIELD_NAME=_SESSION_KEY)
     exempt_names = {None, *(blueprint.name for blueprint in exempt)}
 
@@ -40,7 +40,7 @@ def init_app(app: Flask, *, exempt: Collection[Blueprint]) -> None:
     protection = CSRFProtect(app)
     for blueprint in exempt:
         protection.exempt(blueprint)
-    # Macros see the global, and pages what processors add.
+    # Macros see the global, pages the values of context processors.
     app.jinja_env.globals["csrf_token"] = masked_token
     app.context_processor(lambda: {"csrf_token": masked_token})
 
@@ -59,7 +59,7 @@ def _masked(token: str) -> str:
 
 
 def _unmasked(text: str) -> str:
-    """The token; "" for what was not masked by us."""
+    """The token; "" for a text that we did not mask."""
     try:
         content = urlsafe_b64decode(text[:MAX_LENGTH].encode())
         half, odd = divmod(len(content), 2)

@@ -1,4 +1,4 @@
-"""What all forms and lists share: row ids and page cursors in URLs, one-line fields."""
+"""Shared parts of all forms and lists: row ids and page cursors in URLs, one-line fields."""
 
 from flask import Flask, abort, redirect, request
 from flask.typing import ResponseReturnValue
@@ -23,8 +23,8 @@ def _pattern_up_to(most: int) -> str:
 
 
 class RowIdConverter(IntegerConverter):
-    """A row's id in a path, limited to what a bigint holds; other numbers match no route. By its expression and not by
-    `max`: werkzeug answers 405 where another method's route has the shape of the path."""
+    """A row's id in a path, limited to the range of a bigint; other numbers match no route. Uses an expression, not
+    `max`: werkzeug answers 405 if another method's route has the shape of the path."""
 
     regex = _pattern_up_to(MAX_ROW_ID)
 
@@ -34,13 +34,13 @@ def init_app(app: Flask) -> None:
 
 
 def back(default: str) -> ResponseReturnValue:
-    """Redirects to the page that the form was on, which its field `here` names, and to `default` without one."""
+    """Redirects to the form's page, which its field `here` names, or to `default`."""
     here = request.form.get("here")
     return redirect(here if here and local_path(here) == here else default, code=303)
 
 
 def page_cursor(name: str) -> Cursor | None:
-    """Returns the cursor in the query parameter `name`, None without one; 404 for one that does not parse."""
+    """Returns the cursor in the query parameter `name`, None if missing; 404 if it does not parse."""
     text = request.args.get(name)
     try:
         return Cursor.parse(text) if text else None

@@ -1,6 +1,6 @@
 """An ASGI application in front of the site: gathers each request's body in the event loop, with limits and deadlines,
-and calls the WSGI application in a thread once the body is whole. No thread ever waits for a client, nor for what a
-response that goes on will say next."""
+and calls the WSGI application in a thread once the body is complete. No thread ever waits for a client, nor for the
+next piece of a stream."""
 
 import asyncio
 import logging
@@ -27,13 +27,13 @@ Send = Callable[[Message], Awaitable[None]]
 WSGIApplication = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
 Stream = AsyncGenerator[bytes, None]
 
-# In the environ: a function that the application calls with a stream, which goes on where its response ends. It is read
-# in the event loop until it ends or the client hangs up, and is closed then.
+# In the environ: a function that the application calls with a stream, to be sent after its response. The event loop
+# reads it until it ends or the client hangs up, and then closes it.
 STREAM = "snoozer.stream"
 
 # A body is kept in memory up to this size, and above it in a file.
 MEMORY_BYTES = 64 * 1024
-# How much of a response is written before the client must have taken some of it.
+# Bytes of a response to write before the client must have taken some of them.
 PIECE_BYTES = 64 * 1024
 # A file to save, which may wait for a slow client; pages are smaller.
 LARGE_BYTES = 1024 * 1024
@@ -42,7 +42,7 @@ _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#@]+)(/[^?#]*)?", re.IGNORECASE)
 
 
 class BodyLimits(NamedTuple):
-    """How many bytes a body may have: `usual`, or for an upload what `upload` returns for the request's environ; it is
+    """The allowed size of a body: `usual`, or for an upload the result of `upload` for the request's environ, which is
     called in a thread, before the body is read."""
 
     usual: int
@@ -52,11 +52,11 @@ class BodyLimits(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
-    """What the clients of one process may use of it.
+    """The resources of one process that clients may use.
 
-    Requests for which no thread is free wait, `waiting` of them; a body may stall for `grace_seconds`, and takes longer
-    by what arrived of it at `bytes_per_second`; all bodies at one time have `held_bytes`, and all large responses that
-    clients have not taken yet `unsent_bytes`, unless there is one alone.
+    If no thread is free, up to `waiting` requests wait; a body may stall for `grace_seconds`, plus the time for the
+    received bytes at `bytes_per_second`; all bodies together have `held_bytes`, and all large responses that clients
+    have not taken yet `unsent_bytes`, unless there is only one.
     """
 
     threads: int = 16
@@ -69,7 +69,7 @@ class Capacity:
 
 class Response(NamedTuple):
     """`status` is a code and a reason, such as "200 OK". A large body is a file, which is closed once it is sent;
-    `stream` goes on after the body."""
+    `stream` follows the body."""
 
     status: str
     headers: Headers
@@ -78,7 +78,7 @@ class Response(NamedTuple):
 
     @property
     def length(self) -> int:
-        """How many bytes the body has."""
+        """The size of the body in bytes."""
         return len(self.body) if isinstance(self.body, bytes) else self.body.seek(0, SEEK_END)
 
 
@@ -95,7 +95,7 @@ class _Gone(Exception):
 
 
 class _TooLarge(Exception):
-    """The body has more bytes than its limit: `length`, or at least so many."""
+    """The body has more bytes than its limit: at least `length`."""
 
     def __init__(self, length: int) -> None:
         self.length = length
@@ -119,7 +119,7 @@ class Front:
         self._streams: set[asyncio.Task[None]] = set()
 
     def end_streams(self) -> None:
-        """Ends responses that go on."""
+        """Ends all streams."""
         for task in self._streams:
             task.cancel()
 
@@ -137,7 +137,7 @@ class Front:
             await self._send(scope, response, send)
 
     async def _go_on(self, response: Response, stream: Stream, receive: Receive, send: Send) -> None:
-        """Sends a response with its stream, until one of both sides ends it."""
+        """Sends a response with its stream, until either side ends it."""
         await send({"type": "http.response.start", "status": int(response.status[:3]), "headers": _fields(response)})
         sending = asyncio.create_task(_send_pieces(stream, send))
         hanging_up = asyncio.create_task(_until_gone(receive))
@@ -153,7 +153,7 @@ class Front:
         await send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _send(self, scope: Message, response: Response, send: Send) -> None:
-        """Large ones wait in files for their clients, so they are few."""
+        """Large responses wait in files for their clients, so few are allowed."""
         size, file = 0, None
         if not isinstance(response.body, bytes):
             size, file = response.length, response.body
@@ -182,13 +182,13 @@ class Front:
         try:
             body, length = await self._gather(receive, limit, declared=_content_length(scope))
         except _TooLarge as large:
-            # The application sees by the length that it is too large, and has a page that explains it.
+            # The application detects by the length that it is too large, and has a page that explains it.
             return _last(await self._in_thread(self._call, _with_body(environ, BytesIO(), large.length)))
         try:
             response = await self._in_thread(self._call, _with_body(environ, body, length))
         finally:
             self._held -= length
-        # What follows a request without a host that is served here may be another one's.
+        # After a request for a host that is not served here, requests on the connection may be for another host.
         return _last(response) if response.status[:3] in {"400", "421"} else response
 
     async def _gather(self, receive: Receive, limit: int, *, declared: int) -> tuple[IO[bytes], int]:
@@ -285,7 +285,7 @@ async def _until_gone(receive: Receive) -> None:
 
 
 def _fields(response: Response) -> list[tuple[bytes, bytes]]:
-    """The header fields; what goes on has no length."""
+    """The header fields; a streamed response has no length."""
     return [
         (name.encode("latin-1"), value.encode("latin-1"))
         for name, value in response.headers
@@ -315,8 +315,8 @@ def _with_body(environ: Environ, body: IO[bytes], length: int) -> Environ:
 
 
 def _environ(scope: Message) -> Environ:
-    """The request for WSGI (PEP 3333), without its body. A target that is a whole URL also names the host
-    (RFC 9112, 3.2.2); other targets than that and a path are refused."""
+    """The request for WSGI (PEP 3333), without its body. A target that is a full URL also names the host (RFC 9112,
+    3.2.2); targets that are neither that nor a path are refused."""
     path, host = scope["raw_path"], None
     if not path.startswith(b"/"):
         absolute = _ABSOLUTE_TARGET.fullmatch(path)
@@ -347,7 +347,7 @@ def _environ(scope: Message) -> Environ:
 
 
 def _header_variables(headers: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Header fields as variables. A name with an underscore would pass for one with a hyphen, and is left out."""
+    """Header fields as variables. A name with an underscore would pass for a name with a hyphen, and is left out."""
     variables: dict[str, str] = {}
     for raw_name, raw_value in headers:
         name, value = raw_name.decode("latin-1").upper(), raw_value.decode("latin-1")

@@ -1,4 +1,4 @@
-"""What every template can use: filters for times and texts, the flashed messages, static files by their content."""
+"""Globals of all templates: filters for times and texts, the flashed messages, static files by their content."""
 
 from functools import cache
 from hashlib import sha256
@@ -89,8 +89,8 @@ def _page_variables() -> dict[str, Any]:
 
 
 def _list_state() -> dict[str, str]:
-    """Returns what a list says of itself to its script: the snapshot that it shows, empty where that is too long to be
-    asked about, and whether there is a stream of its changes."""
+    """Returns a list's data for its script: the snapshot that it shows, empty if that is too long for a query, and
+    whether a stream of its changes exists."""
     snapshot = g.get("snapshot", "")
     return {
         "seen": snapshot if is_snapshot(snapshot) else "",
@@ -131,10 +131,10 @@ def _clipped(text: str) -> str:
 
 
 def _sender(row: Any) -> str:
-    """Returns the sender's name where there is one, else the address."""
+    """Returns the sender's name if it is known, else the address."""
     return getattr(row, "sender_name", None) or row.sender_email or _(NO_SENDER)
 
 
 def _fingerprint(secret: str) -> str:
-    """A digest by which a page's script knows what it has of the same text."""
+    """A digest by which a page's script recognises its data of the same text."""
     return sha256(secret.encode("utf-8")).hexdigest()[:16]

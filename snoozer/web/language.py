@@ -1,4 +1,4 @@
-"""The language of a page: the account's, else what was chosen in this browser, else what the browser asks for."""
+"""The language of a page: the account's, else the one chosen in this browser, else the browser's preference."""
 
 from flask import Flask, Response, g, request
 
@@ -12,10 +12,10 @@ LOCALES = {
     "en_IN": "English (India) · 27 November, 2:00 pm",
     "de_DE": "Deutsch · 27. November, 14:00",
 }
-# What is offered to those who are not signed in.
+# The languages offered to people who are not signed in.
 SHORT_NAMES = {"en_GB": "English (UK)", "en_US": "English (US)", "de_DE": "Deutsch"}
 DEFAULT = "en_GB"
-# Regions that write dates and hours as another one does.
+# Regions that write dates and hours in the same way as another region.
 _WRITTEN_AS = {"en_CA": "en_US", "en_PH": "en_US"}
 COOKIE = "locale"
 
@@ -27,14 +27,14 @@ def init_app(app: Flask) -> None:
 
 
 def requested() -> str | None:
-    """Returns the locale that was chosen in this browser, else the first that it asks for; None for neither."""
+    """Returns the locale chosen in this browser, else its first supported preference; None for neither."""
     chosen = auth.get_cookie(COOKIE)
     return chosen if chosen in LOCALES else negotiated(list(request.accept_languages.values()))
 
 
 def negotiated(tags: list[str]) -> str | None:
-    """Returns the locale of the first language tag that has one, the best first. A region that has none takes what its
-    language is usually written in."""
+    """Returns the locale of the first supported language tag, in the order of preference. A region without a locale
+    gets its language's usual locale."""
     for tag in tags:
         language, _, region = tag.replace("_", "-").partition("-")
         locale = f"{language.lower()}_{region.upper()}"

@@ -1,6 +1,6 @@
 """Counts requests by method, route and status, with the time until the response begins.
 
-The path of a request is never looked at: it may hold a token, and would be a series of its own.
+The path of a request is never used: it may hold a token, and would create a series of its own.
 """
 
 import time
@@ -12,7 +12,7 @@ from flask import Flask, request
 from snoozer import telemetry
 
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# Of monitoring itself.
+# Requests by monitoring, which are not counted.
 NOT_COUNTED = frozenset({"/healthz", "/readyz", "/metrics"})
 ROUTE = "snoozer.route"
 
@@ -20,7 +20,7 @@ Application = Callable[[dict[str, Any], Callable[..., Any]], Iterable[bytes]]
 
 
 def init_app(app: Flask) -> None:
-    """Count the requests of this site from now on, also those that are refused or fail."""
+    """Count the requests of this site from now on, including refused and failed ones."""
     app.before_request_funcs.setdefault(None, []).insert(0, _note_route)
     serve: Application = app.wsgi_app
 

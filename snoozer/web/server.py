@@ -1,5 +1,5 @@
-"""gunicorn's asyncio worker, serving the site behind `Front`, with what that worker lacks: deadlines for the head of a
-request, for reading a response and for hanging up, and a limit of connections.
+"""gunicorn's asyncio worker, serving the site behind `Front`, with features that the worker lacks: deadlines for the
+head of a request, for reading a response and for hanging up, and a limit of connections.
 
 gunicorn has no hooks for these: `Connection` overrides private methods of gunicorn 27.
 """
@@ -19,12 +19,12 @@ from snoozer.web import body_limits
 from snoozer.web.api import problems
 from snoozer.web.front import Capacity, Front
 
-# Of a process' file descriptors, those that are left to the database, files and the log.
+# File descriptors of a process reserved for the database, files and the log.
 RESERVED_DESCRIPTORS = 128
-# More pieces of a body than these, and one for each `BYTES_PER_PIECE`, keep the parser busy for nothing.
+# A body with more pieces than these, plus one per `BYTES_PER_PIECE`, only wastes the parser's time.
 MIN_PIECES = 1_024
 BYTES_PER_PIECE = 64
-# What a client may still send after its request was refused, so that it gets to read why.
+# Bytes that a client may still send after its request was refused, so that it can read the reason.
 MAX_DISCARDED_BYTES = 256 * 1024 * 1024
 
 REFUSAL = "This request cannot be read: it breaks the rules of HTTP. Nothing was changed."
@@ -32,8 +32,8 @@ REFUSAL = "This request cannot be read: it breaks the rules of HTTP. Nothing was
 
 @dataclass(frozen=True, kw_only=True)
 class Deadlines:
-    """Seconds: for the first request's head after connecting, for a client that takes nothing of its response, and for
-    one that goes on sending what was refused."""
+    """Seconds: for the first request's head after connecting, for a client that does not read its response, and for a
+    client that continues to send a refused request."""
 
     head: float = 10.0
     response: float = 20.0
@@ -75,12 +75,12 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
             self.transport.abort()
 
     def eof_received(self) -> bool:
-        """Returns whether the connection stays open: a client that ends its side after a whole request still gets the
-        response, but no stream, which has no end."""
+        """Returns whether the connection stays open: a client that ends its side after a complete request still gets
+        the response, but no stream, because a stream has no end."""
         self._half_closed = True
         receiver = self._body_receiver
         whole = receiver is not None and receiver._complete
-        # Only a stream waits for its client to hang up.
+        # Only a stream needs to notice that its client hangs up.
         streams = whole and receiver._waiter is not None
         return whole and not streams and not self._closed
 
@@ -129,12 +129,12 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
 
     async def _serve_http_request(self, request: Any, sockname: Any, peername: Any) -> bool:
         """Returns whether the connection serves another request. gunicorn passes the site's `Connection: close` on to
-        the client, but would answer what follows on the connection."""
+        the client, but would still answer later requests on the connection."""
         keeps = await super()._serve_http_request(request, sockname, peername)
         return keeps and not self._close_announced
 
     def _send_error_response(self, status: int, message: str, extra_headers: Any = ()) -> None:
-        """Refuses a malformed request; neither the log nor the response repeats what it holds."""
+        """Refuses a malformed request; neither the log nor the response repeats its contents."""
         if self._closed:
             return
         self._malformed = True
@@ -145,7 +145,7 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
 
     def _close_transport(self) -> None:
         """Hangs up. A client that is still sending would lose the response with a reset: its bytes are discarded until
-        it has read why, or for some seconds."""
+        it has read the reason, or for some seconds."""
         if self.transport is None or self._closed:
             return
         whole = self._body_receiver is None or self._body_receiver._complete
@@ -160,7 +160,7 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
         self._start_timer("refused", self._deadlines.refused, self._stop_discarding)
 
     def _abort_unless_taken(self, *, left: int | None) -> None:
-        """Ends the connection where the client took nothing more of its response, of which `left` bytes were left."""
+        """Ends the connection if the client has not read any more of its response, of which `left` bytes were left."""
         now_left = self.transport.get_write_buffer_size()
         if left is not None and now_left >= left:
             self.transport.abort()
@@ -169,7 +169,7 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
             self._start_timer("response", self._deadlines.response, check)
 
     def _stop_discarding(self) -> None:
-        """Ends the connection, or goes on for a client that sends as fast as one that wants to read its response."""
+        """Ends the connection, unless the client still sends as fast as a client that wants to read its response."""
         allowed = self._deadlines.refused + self._discarded_bytes / self._deadlines.discarded_bytes_per_second
         left = self._discarding_since + allowed - self.worker.loop.time()
         if left <= 0:
@@ -187,7 +187,7 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
             timer.cancel()
 
 
-# The worker names the class of its connections by this global.
+# The worker gets the class of its connections from this global.
 gasgi.ASGIProtocol = Connection
 
 

@@ -1,4 +1,4 @@
-"""What changed in a list since it was shown: as a stream of events, or asked for once."""
+"""The changes in a list since it was shown: as a stream of events, or in one response."""
 
 from flask import Blueprint, request
 from flask.typing import ResponseReturnValue
@@ -16,14 +16,14 @@ blueprint = Blueprint("live", __name__)
 @blueprint.get("/live")
 @login_required
 def events(account: Account) -> ResponseReturnValue:
-    """The stream; 204 from a server that holds none, after which a browser does not ask again."""
+    """The stream; 204 from a server that holds none, after which a browser does not retry."""
     shown = shown_list(request.headers.get("Last-Event-ID") or request.args.get("seen"))
     return respond(streams(), account_id=account.id, shown=shown)
 
 
 @blueprint.get("/live/changes")
 def changes() -> ResponseReturnValue:
-    """The same once, by a single query."""
+    """The same in one response, by a single query."""
     shown = shown_list(request.args.get("seen"))
     if shown is None:
         return redirect_to_sign_in()

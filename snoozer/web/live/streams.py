@@ -1,7 +1,7 @@
-"""Streams of events to open lists. They say that a list changed, never what is in it: the page fetches its list.
+"""Streams of events to open lists. They report that a list changed, never its contents: the page fetches its list.
 
-The streams of a process wait in its event loop. One thread asks the database for all of them, every `poll` seconds
-while there are any; what it asks is a function, so that the operators' overview has streams of its own.
+The streams of a process wait in its event loop. One thread queries the database for all of them, every `poll` seconds
+while there are any; its query is a function, so that the operators' overview has streams of its own.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ log = logging.getLogger("snoozer.web")
 
 POLL_SECONDS = 1.0
 QUERY_SECONDS = 5.0
-# Proxies close what is silent; the shortest common limit is 30 seconds.
+# Proxies close silent connections; the shortest common limit is 30 seconds.
 BEAT_SECONDS = 15.0
-# Half of what a process may open at most: the other half is for pages.
+# Half of the files that a process may open: the other half is for pages.
 MAX_STREAMS = min(1_000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2)
 MAX_STREAMS_OF_ACCOUNT = 10
-# When many lists change at once they are fetched over so much time for each, and are not all late for that.
+# If many lists change at once, their fetches are spread over this time per list, so that not all are late.
 SPREAD_SECONDS, MAX_SPREAD_SECONDS = 0.01, 5.0
-# After a stream ended, browsers connect anew within this time, and not all at once.
+# After a stream ends, browsers reconnect within this time, and not all at once.
 MIN_RETRY_MS, MAX_RETRY_MS = 1_000, 4_000
 
 _KEY = "snoozer-streams"
@@ -47,7 +47,7 @@ _random = random.Random()  # noqa: S311 - to spread load
 
 @dataclass(eq=False)
 class _OpenStream:
-    """One browser's stream. `shown` is asked for next; what was found and not sent yet is in `unsent`."""
+    """One browser's stream. `shown` is the next query; `unsent` holds changes that were found and not sent yet."""
 
     account_id: int
     shown: OpenList
@@ -83,9 +83,9 @@ class Streams:
     async def events(self, *, account_id: int, shown: OpenList) -> Stream:
         """The events for one list, until its session ends; each names the snapshot up to which it is the answer.
 
-        `change` has the transactions that it does not show, or null where they are unknown. `poll` is sent where there
-        are too many streams, also to the oldest one of a person who opens one too many. `end` is sent when the session
-        has ended.
+        `change` has the transactions that the list does not show, or null if they are unknown. `poll` is sent if there
+        are too many streams, also to a person's oldest stream if they open too many. `end` is sent when the session has
+        ended.
         """
         stream = _OpenStream(account_id=account_id, shown=shown, loop=asyncio.get_running_loop())
         yield f"retry: {_random.randint(MIN_RETRY_MS, MAX_RETRY_MS)}\n".encode()
@@ -116,7 +116,7 @@ class Streams:
                 self._open.pop(stream, None)
 
     def _enter(self, stream: _OpenStream) -> bool:
-        """Returns whether there is room. The first one starts the thread."""
+        """Returns whether there is room. The first stream starts the thread."""
         with self._lock:
             if len(self._open) >= self._most:
                 return False
@@ -131,7 +131,8 @@ class Streams:
             return True
 
     def _run(self) -> None:
-        """Asks until no stream is left. While the database is away, streams stay open, and learn of the rest then."""
+        """Queries until no stream is left. While the database is away, streams stay open, and learn of changes
+        afterwards."""
         backoff, pause = Backoff(first=self._poll, cap=QUERY_SECONDS, healthy_after=QUERY_SECONDS), Event()
         while self._goes_on():
             began = time.monotonic()
@@ -192,21 +193,21 @@ def streams() -> Streams:
 
 
 def respond(of: Streams, *, account_id: int, shown: OpenList | None) -> Response:
-    """The response that goes on with the events for this list; 204 from a server that holds no streams, after which a
-    browser does not ask again."""
+    """The response with the events for this list; 204 from a server that holds no streams, after which a browser does
+    not retry."""
     hold = request.environ.get(STREAM)
     if hold is None or shown is None or request.method != "GET":
         return Response(status=204)
     hold(of.events(account_id=account_id, shown=shown))
     response = Response(mimetype="text/event-stream")
-    # Not to be kept back until there is more of it.
+    # Proxies must not buffer it.
     response.headers["Cache-Control"] = "no-store, no-transform"
     response.headers["X-Accel-Buffering"] = "no"
     return response
 
 
 def shown_list(snapshot: str | None) -> OpenList | None:
-    """The list of this browser's session, at that snapshot where it is one; None without a session."""
+    """The list of this browser's session, at that snapshot if it is valid; None without a session."""
     session = get_cookie("session")
     if not session:
         return None

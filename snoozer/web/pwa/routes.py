@@ -1,6 +1,6 @@
-"""What makes the site an installed app: its manifest, its service worker, and the page that is shown offline.
+"""The parts of an installable app: its manifest, its service worker, and the offline page.
 
-The worker keeps styles, scripts, icons and that page, never a page with anything of a person's on it.
+The worker caches styles, scripts, icons and that page, never a page with personal data.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ _WORKER = "sw.js"
 
 @blueprint.get("/manifest.webmanifest")
 def manifest() -> ResponseReturnValue:
-    """The same for everybody; browsers ask for it without cookies."""
+    """Equal for all people; browsers request it without cookies."""
     icons = [
         {"src": asset_url("snoozer.svg"), "type": "image/svg+xml", "sizes": "any", "purpose": "any"},
         *(_icon(f"{size}", size, "any") for size in (192, 512)),
@@ -45,7 +45,7 @@ def manifest() -> ResponseReturnValue:
             {"name": "Asleep", "url": url_for("snoozes.home")},
             {"name": "Add", "url": url_for("mailbox.add")},
         ],
-        # By POST: what is shared must not stand in a path, which browsers remember and proxies log.
+        # By POST: shared text must not be in a URL, which browsers remember and proxies log.
         "share_target": {
             "action": url_for("share.receive"),
             "method": "POST",
@@ -63,14 +63,14 @@ def manifest() -> ResponseReturnValue:
 
 @blueprint.get("/sw.js")
 def service_worker() -> ResponseReturnValue:
-    """At the top of the site, because a worker's scope is the folder of its script. Its bytes change with the files
-    that it keeps, and by that browsers find out that there is another one."""
+    """Served at the top of the site, because a worker's scope is the folder of its script. Its bytes change with the
+    cached files, by which browsers detect a new version."""
     return Response(f"{_shell()}{_script()}", mimetype="text/javascript")
 
 
 @blueprint.get("/offline")
 def offline() -> ResponseReturnValue:
-    """What an installed app shows where the site cannot be reached. No form, no name: browsers keep it."""
+    """The page that an installed app shows if the site is unreachable. No form, no name: browsers cache it."""
     response = make_response(render_template("pwa/offline.html"))
     response.content_language.add(g.locale.replace("_", "-"))
     return response

@@ -1,12 +1,12 @@
-"""The share target of the installed app: what another app shares opens the Add page, filled in. Nothing is saved.
+"""The share target of the installed app: shared content opens the Add page, filled in. Nothing is saved.
 
-The request comes from outside, so it has no form token. It needs none: it changes nothing, and the page that answers
-it has a form with a token, which a person sends. A page elsewhere that posts here shows its own text on a page of this
-site, as a link to a search does.
+The request comes from outside, so it has no form token. It needs none: it changes nothing, and the resulting page has a
+form with a token, which a person submits. A foreign page that posts here only shows its own text on a page of this
+site, like a link to a search.
 
 The session's cookie is SameSite=Lax. A share comes from the device and not from a site, and browsers send the cookie
-along; one that takes it for a post of another site does not. What is shared is then shown with a button, and that
-button's request is of this site and has the cookie.
+along; a browser that treats it as a post of another site does not. Then the content is shown with a button, whose
+request comes from this site and has the cookie.
 """
 
 from flask import Blueprint, render_template, request

@@ -1,5 +1,5 @@
-"""Feeds: a calendar of what is snoozed, and what came back, each at an address with a secret that its owner makes and
-revokes. Who reads one changes nothing but the hour of its last use."""
+"""Feeds: a calendar of snoozed messages, and a feed of returned ones, each at an address with a secret that its owner
+makes and revokes. Reading a feed changes only the hour of its last use."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -30,11 +30,11 @@ from snoozer.web.network import network_id
 
 blueprint = Blueprint("feeds", __name__)
 
-# How many a calendar and a feed hold at most.
+# The largest number of entries in a calendar and in a feed.
 CALENDAR_SIZE = 1_000
 RETURNED_SIZE = 50
 REFRESHED_AFTER = timedelta(hours=1)
-# A copy is for its reader alone, and is asked for anew each time: most answers are 304.
+# A copy is for its reader alone, and is revalidated each time: most responses are 304.
 CACHE_CONTROL = "private, no-cache"
 
 ENDPOINTS: dict[Kind, str] = {"calendar": "feeds.calendar", "returned": "feeds.returned"}
@@ -42,7 +42,7 @@ ENDPOINTS: dict[Kind, str] = {"calendar": "feeds.calendar", "returned": "feeds.r
 
 @blueprint.get("/feeds/<secret>.ics")
 def calendar(secret: str) -> ResponseReturnValue:
-    """What is snoozed, as a calendar with alarms."""
+    """Snoozed messages, as a calendar with alarms."""
     with context.transaction() as connection:
         feed = open_feed(connection, secret=secret, kind="calendar")
         rows = () if feed is None else queries.waiting(connection, user_email=feed.email, size=CALENDAR_SIZE)
@@ -60,7 +60,7 @@ def calendar(secret: str) -> ResponseReturnValue:
 
 @blueprint.get("/feeds/<secret>.atom")
 def returned(secret: str) -> ResponseReturnValue:
-    """What came back, newest first."""
+    """Returned messages, newest first."""
     with context.transaction() as connection:
         feed = open_feed(connection, secret=secret, kind="returned")
         rows = () if feed is None else queries.returned(connection, user_email=feed.email, size=RETURNED_SIZE)
@@ -76,7 +76,7 @@ def returned(secret: str) -> ResponseReturnValue:
 @blueprint.get("/settings/feeds")
 @login_required
 def index(account: Account) -> ResponseReturnValue:
-    """The feeds, without their addresses, and a form for another one."""
+    """The feeds, without their addresses, and a form for a new one."""
     with context.transaction() as connection:
         return _page(connection, account)
 
@@ -84,7 +84,7 @@ def index(account: Account) -> ResponseReturnValue:
 @blueprint.post("/settings/feeds")
 @login_required
 def make(account: Account) -> ResponseReturnValue:
-    """Makes a feed and shows its address, this once: it is stored nowhere, so no redirect can show it."""
+    """Makes a feed and shows its address once: it is not stored, so no redirect can show it."""
     kind = request.form.get("kind")
     if kind not in ENDPOINTS:
         abort(400)
@@ -114,7 +114,7 @@ def revoke(account: Account, id: int) -> ResponseReturnValue:
 def _respond(
     feed: Feed, rows: Sequence[Found], *more: str, mimetype: str, write: Callable[[Feed], bytes]
 ) -> ResponseReturnValue:
-    """The feed, or 304 where the reader has it: it is written only where what it is made of has changed."""
+    """The feed, or 304 if the reader has it: it is rendered only if its data has changed."""
     made_of = repr((__version__, _pages(), feed, more, [tuple(row) for row in rows]))
     tag = hashlib.sha256(made_of.encode("utf-8", "surrogatepass")).hexdigest()[:32]
     response = make_response()

@@ -1,5 +1,5 @@
-"""What a notification leads to: its buttons act by a POST of the service worker with a token that can do one thing with
-one occurrence, as links in mails do: also on a device that is signed out. A click opens the message."""
+"""The targets of a notification: its buttons act by a POST of the service worker, with a token that permits one act on
+one occurrence, like links in mails; they also work on a device that is signed out. A click opens the message."""
 
 from flask import Blueprint, redirect, request, url_for
 from flask.typing import ResponseReturnValue
@@ -31,8 +31,8 @@ ROUTE = "notification"
 
 @blueprint.post("/act")
 def act() -> ResponseReturnValue:
-    """Done, or snoozed again: what the token says. Answers with a sentence for the notification that follows, and where
-    it is explained and can be undone."""
+    """Performs the token's act: done, or snooze again. Answers with a sentence for the next notification, and the URL
+    of a page that explains and can undo it."""
     token = request.form.get("token", "")
     try:
         link = links.verify(token, keys=context.settings().keys)
@@ -68,7 +68,7 @@ def _done(connection: Connection, occurrence: Occurrence) -> str:
 def _snooze_again(connection: Connection, link: Link, occurrence: Occurrence, times: TimeFormatter) -> str:
     if occurrence.closed:
         return _("This account is closed. Nothing was changed.")
-    # The token's own words; a phrase of ours is read in English.
+    # The token's own phrase, which is ours and parsed in English.
     reading = input.parse_phrase(link.phrase or "", now=times.now, zone=times.zone, locale="en_GB")
     reminder_time = input.reminder_time_of(reading, now=times.now, note=occurrence.note)
     quotas.spend_snooze(connection, context.settings().limits, user_email=occurrence.user_email)
@@ -90,7 +90,7 @@ def _late(occurrence: Occurrence) -> str:
 @blueprint.get("/open/<row:id>")
 @login_required
 def open_message(account: Account, id: int) -> ResponseReturnValue:
-    """Leads to the message of a snooze where it is now, or to the snooze."""
+    """Redirects to the message of a snooze in its current place, or to the snooze."""
     with context.transaction() as connection:
         row = found_or_404(snoozes.one(connection, id=id, user_email=account.email))
         there = messages.located(connection, user_email=account.email, message_id=row.message_id, at_home=True)

@@ -1,4 +1,4 @@
-"""Webhooks: the endpoints that get what happens to a person's snoozes, and what was sent to each, with its answer."""
+"""Webhooks: the endpoints that receive a person's snooze events, and the deliveries to each, with the responses."""
 
 from collections.abc import Sequence
 
@@ -66,7 +66,7 @@ def index(account: Account) -> ResponseReturnValue:
 @blueprint.post("")
 @login_required
 def add(account: Account) -> ResponseReturnValue:
-    """Adds a webhook and shows its secret, this once: no redirect can show it."""
+    """Adds a webhook and shows its secret once: no redirect can show it."""
     form = request.form
     try:
         with context.transaction() as connection:
@@ -113,7 +113,7 @@ def change(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/secret")
 @login_required
 def rotate(account: Account, id: int) -> ResponseReturnValue:
-    """Makes a new secret and shows it, this once."""
+    """Makes a new secret and shows it once."""
     with context.transaction() as connection:
         secret = webhooks.rotate(connection, account_id=account.id, id=id, key_ring=context.settings().keys)
         if secret is None:
@@ -140,7 +140,7 @@ def test(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.post("/<row:id>/switch")
 @login_required
 def switch(account: Account, id: int) -> ResponseReturnValue:
-    """Switches it on again, or off."""
+    """Switches it on or off."""
     with context.transaction() as connection:
         _exists(connection, account, id)
         if request.form.get("to") == "off":
@@ -167,7 +167,7 @@ def remove(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.get("/deliveries/<row:id>")
 @login_required
 def delivery(account: Account, id: int) -> ResponseReturnValue:
-    """What was sent, and the beginning of the answer."""
+    """One delivery: its request, and the beginning of the response."""
     with context.transaction() as connection:
         row = queries.delivery(connection, id=id, account_id=account.id) or abort(404)
         endpoint = queries.endpoint(connection, id=row.endpoint_id, account_id=account.id) or abort(404)
