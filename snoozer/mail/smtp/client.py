@@ -1,4 +1,4 @@
-"""One message, or a look at the server, outside a worker: connect, do it, quit."""
+"""Sends one message, or checks the server, outside a worker: connect, do it, quit."""
 
 import asyncio
 
@@ -8,20 +8,20 @@ from snoozer.mail.smtp.url import SmtpServer
 
 
 class Exchange:
-    """A message that ends its body at once; `reply` is the 250, or raises why there is none."""
+    """A message whose dot follows its body at once; `reply` is the 250, or raises the failure."""
 
     def __init__(self, *, mail_from: str, rcpt_to: str, message: bytes, deadline: float) -> None:
         self.mail_from, self.rcpt_to, self.message, self.body_deadline = mail_from, rcpt_to, message, deadline
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
 
     def on_begin(self, session: SmtpSession) -> None:
-        """There is one session only."""
+        """There is only one session."""
 
     def on_body(self, session: SmtpSession) -> None:
         session.send_dot(deadline=self.body_deadline)
 
     def on_dot(self) -> None:
-        """Nothing is recorded of it."""
+        """Do nothing: there is no ledger."""
 
     def on_accepted(self, session: SmtpSession, reply: Reply) -> None:
         self.reply.set_result(reply)

@@ -14,8 +14,9 @@ from snoozer.mail.smtp.url import SmtpServer
 log = logging.getLogger(__name__)
 
 MAX_IDLE_SECONDS = 5.0
-# A session that waits for a reply so long, or while the others carry so many mails each, does not count as busy, up to
-# a number of sessions. With one mail each, half of the ordinary ones would be slow, and more and more be opened.
+# A session that waits this long for a reply, or while the others carry this many mails each, does not count as busy, up
+# to a number of sessions. With one mail each, half of the normal sessions would count as slow, and more and more would
+# be opened.
 SLOW_SECONDS = 1.0
 SLOW_ROUNDS = 2
 MAX_SLOW = 256
@@ -23,24 +24,24 @@ LOOK_SECONDS = 0.25
 
 
 class MailSource(Protocol):
-    """Where a pool gets its messages from."""
+    """The source of a pool's messages."""
 
     @property
     def waiting(self) -> int:
-        """How many there are."""
+        """The number of waiting messages."""
 
     def next_mail(self) -> Mail | None:
-        """The next message; None where it cannot be sent, or there is none."""
+        """The next message; None if it cannot be sent, or there is none."""
 
     def on_unavailable(self, error: ServerUnavailable | CircuitOpen) -> None:
-        """A connection could not be opened: for one message, where it was tried, or for all."""
+        """A connection could not be opened: fail the message for which it was tried, or all."""
 
 
 class ConnectionPool:
     """Carries the messages of `source` over sessions with one mail server, within `limits`. For one event loop.
 
-    At most `concurrency` sessions are busy at once, beside the `slow` ones that wait for a reply, and one more while
-    there are any. Sessions are kept for the next message while they are fresh, and quit when idle for
+    At most `concurrency` sessions are busy at once, in addition to the `slow` sessions that wait for a reply, and one
+    more while there are any. Sessions are kept for the next message while they are fresh, and quit when idle for
     `MAX_IDLE_SECONDS`. `connect_deadline` is in seconds.
     """
 
@@ -57,7 +58,7 @@ class ConnectionPool:
         self._idle: deque[tuple[SmtpSession, float]] = deque()
         self._connecting = self._refused = 0
         self.slow = 0
-        # When the dots of the last SLOW_ROUNDS rounds were sent, the oldest first.
+        # The times at which the dots of the last SLOW_ROUNDS rounds were sent, the oldest first.
         self._recent: deque[float] = deque(maxlen=SLOW_ROUNDS * concurrency)
         self._limit_before_refusals = limits.connections
         self._tasks: set[asyncio.Task[None]] = set()
@@ -65,7 +66,7 @@ class ConnectionPool:
         self._timer: asyncio.TimerHandle | None = None
 
     def wake(self) -> None:
-        """Begin what can begin now: to be called when there are messages."""
+        """Begin all messages that can begin now. Must be called when there are messages."""
         if self._waking:
             return
         self._waking = True
@@ -83,14 +84,14 @@ class ConnectionPool:
         self._start_timer()
 
     def count_slow(self) -> None:
-        """Count anew what waits for a slow reply, in `slow`."""
+        """Recount the sessions that wait for a slow reply, in `slow`."""
         slow_since = time.monotonic() - SLOW_SECONDS
         if len(self._recent) == self._recent.maxlen:
             slow_since = max(slow_since, self._recent[0])
         self.slow = min(sum(session.waiting_since < slow_since for session in self._busy), MAX_SLOW)
 
     def following(self, session: SmtpSession) -> Mail | None:
-        """The message to begin with the dot of this session's, if any. To be called for each dot."""
+        """The message to begin with the dot of this session's message, if any. Must be called for each dot."""
         self._recent.append(time.monotonic())
         is_too_many = self._is_over_limit or self._missing < 0
         if is_too_many or not session.pipelines or session.carried + 1 >= self.limits.messages:
@@ -118,7 +119,7 @@ class ConnectionPool:
         return session.carried > 0
 
     def rejected(self, error: Rejected, *, recipient: str) -> None:
-        """A message was refused; `error` becomes server-wide where the server refuses everybody."""
+        """A message was refused; `error` becomes server-wide if the server refuses everybody."""
         if error.is_throttling:
             self.limits.too_fast(now=time.monotonic())
         self.limits.record_rejection(error, recipient=recipient)
@@ -143,7 +144,7 @@ class ConnectionPool:
         return self.source.next_mail()
 
     def _begin_next(self, session: SmtpSession) -> bool:
-        """Returns False where no message can begin now."""
+        """Return False if no message can begin now."""
         mail = self._next_mail()
         if mail is None:
             self._idle.append((session, time.monotonic()))
@@ -161,7 +162,7 @@ class ConnectionPool:
         return None
 
     def _on_free(self, session: SmtpSession) -> None:
-        """The session can carry another message, or none any more."""
+        """The session can carry another message, or is no longer usable."""
         if session not in self._busy:
             return
         if session.usable and (session.carried >= self.limits.messages or self._is_over_limit):
@@ -181,12 +182,12 @@ class ConnectionPool:
 
     @property
     def _missing(self) -> int:
-        """How many more may be busy. Where some are slow, another is likely to wait that is not known as slow yet."""
+        """How many more may be busy. If some are slow, another is probably waiting that does not count as slow yet."""
         return self._concurrency + bool(self.slow) - (len(self._busy) - self.slow)
 
     @property
     def _has_room(self) -> bool:
-        """True when another session may be opened: not while one is idle, because the server's rate allows no mail."""
+        """True if another session may be opened: not while one is idle because the server's rate allows no mail."""
         is_full = self._open_count + self._connecting >= self.limits.connections
         is_enough = self._missing <= self._connecting
         return not (is_full or is_enough or self._idle) and self.limits.may_connect(connecting=self._connecting)
@@ -213,7 +214,7 @@ class ConnectionPool:
         self.wake()
 
     async def _connect(self) -> SmtpSession | None:
-        """A new session; None where the server refuses one more connection."""
+        """A new session; None if the server refuses another connection."""
         try:
             return await SmtpSession.open(self.server, helo=self._helo, deadline=self._connect_deadline)
         except ServerUnavailable as error:
@@ -226,14 +227,14 @@ class ConnectionPool:
             return None
 
     def _record_refusal(self, others: int) -> None:
-        """A connection was refused while others were open or being opened, whose greetings may yet come."""
+        """A connection was refused while others were open or being opened, whose greetings may still arrive."""
         if not self._refused:
             self._limit_before_refusals = self.limits.connections
         self._refused = 0 if self._open_count else self._refused + 1
         self.limits.too_many_connections(others, now=time.monotonic())
 
     def _count_refusals_as_failures(self, reason: str) -> None:
-        """No connection was greeted: the refusals before were failures, and no measure of the server's limit."""
+        """No connection was greeted: the refusals before were failures, and do not show the server's limit."""
         if self._refused:
             self.limits.connections = self._limit_before_refusals
         for _ in range(self._refused):
@@ -241,13 +242,13 @@ class ConnectionPool:
         self._refused = 0
 
     def _start_timer(self) -> None:
-        """While there is anything to look after, look again soon."""
+        """Schedule the next check while there are sessions or messages."""
         if self._timer is None and (self._busy or self._idle or self.source.waiting):
             pause = min(LOOK_SECONDS, self.limits.interval or LOOK_SECONDS)
             self._timer = asyncio.get_running_loop().call_later(pause, self._look)
 
     def _look(self) -> None:
-        """Quit what was idle too long, and go on where the rate allows it.
+        """Quit sessions that were idle too long, and continue if the rate allows it.
 
         A message that waits behind a slow reply to another one gets another session.
         """

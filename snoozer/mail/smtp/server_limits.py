@@ -1,4 +1,5 @@
-"""What one mail server accepts, learnt from its replies: connections, mails on each, mails a second, or nothing."""
+"""The limits of one mail server, learnt from its replies: connections, mails per connection, mails per
+second, or none."""
 
 import logging
 import time
@@ -14,9 +15,9 @@ MAX_CONNECTIONS = 1_000
 MIN_INTERVAL, MAX_INTERVAL = 0.02, 10.0
 RELAX_AFTER_SECONDS = 60.0
 ROUND_SECONDS = 1.0
-# So many recipients in a row.
+# The server is at fault after this many refused recipients in a row.
 REFUSED_RECIPIENTS = 5
-# A reply that blames the recipient's address weighs less: so many are as much as one that does not.
+# A reply that blames the recipient's address weighs less: this many count as one other refusal.
 ADDRESS_REFUSALS = 10
 # After a false alarm more refusals are tolerated for an hour, twice as many each time.
 MAX_TOLERANCE = 8
@@ -25,9 +26,9 @@ TOLERANT_SECONDS = 3600.0
 
 @dataclass(frozen=True, kw_only=True)
 class FailureReport:
-    """What was seen since the last report: failures since the last success, whether there was a success, and whether
-    the failures were refusals of too many recipients. `succeeded_at` and `failed_at` are the last ones ever, in
-    monotonic seconds."""
+    """The results since the last report: failures since the last success, whether there was a success, and whether the
+    failures were refusals of too many recipients. `succeeded_at` and `failed_at` are the latest ones ever, in monotonic
+    seconds."""
 
     failures: int
     succeeded: bool
@@ -38,7 +39,7 @@ class FailureReport:
 
 
 class Refusals:
-    """Recipients that the server refused for good since it last accepted a message, and what each refusal weighs.
+    """Recipients that the server refused permanently since it last accepted a message, and the weight of each refusal.
 
     `now` is monotonic seconds.
     """
@@ -49,7 +50,7 @@ class Refusals:
         self._tolerant_since = float("-inf")
 
     def add(self, recipient: str, *, is_about_address: bool, now: float) -> bool:
-        """Count one; returns whether so many recipients were refused that the server is at fault."""
+        """Count a refusal; return whether there are so many that the server is at fault."""
         if now - self._tolerant_since > TOLERANT_SECONDS:
             self._tolerance = 1
         if not self._are_too_many:
@@ -57,7 +58,7 @@ class Refusals:
         return self._are_too_many
 
     def clear(self, *, now: float) -> None:
-        """The server accepted a message. Where it was held to be at fault, that was wrong, or is over."""
+        """The server accepted a message. If it was considered at fault, that was wrong, or is over."""
         if self._are_too_many:
             self._tolerance = min(2 * self._tolerance, MAX_TOLERANCE)
             self._tolerant_since = now
@@ -74,8 +75,8 @@ class ServerLimits:
     A server throttles with 4.7.x (RFC 3463), or a bare 421 while connecting: that limit becomes lower, and is relaxed a
     little after each minute without another. Greylisting uses 4.7.x for one recipient, so RCPT does not count.
 
-    So it does where the server refuses many recipients for good in a row; while `refuses_everybody`, which another
-    process may have found out, one such refusal is enough.
+    It also stops connecting after many permanent refusals of recipients in a row; while `refuses_everybody`, which
+    another process may have detected, one such refusal is enough.
 
     The rates belong to one event loop; failures may be recorded, reported and reset from any thread. `now` is monotonic
     seconds; `interval` is the least time between two mails, 0 for none.
@@ -108,7 +109,7 @@ class ServerLimits:
         log.info("the mail server takes %d mails on one connection", self.messages)
 
     def too_fast(self, *, now: float) -> None:
-        """The server throttles. Replies to messages that were under way at the same time count once."""
+        """The server throttles. Replies to messages that were in delivery at the same time count once."""
         if now - self._slowed_at < max(self.interval, ROUND_SECONDS):
             return
         self._slowed_at = self._limited_at = now
@@ -116,7 +117,7 @@ class ServerLimits:
         log.info("the mail server throttles: one mail every %g s", self.interval)
 
     def reserve_slot(self, *, now: float, max_wait: float) -> float | None:
-        """Reserves the next mail's time and returns the seconds until then; None when more than `max_wait`."""
+        """Reserves the next mail's time and returns the seconds until then; None if that is more than `max_wait`."""
         if now - self._limited_at >= RELAX_AFTER_SECONDS:
             self._relax(now)
         at = max(self._last_slot + self.interval, now)
@@ -145,7 +146,7 @@ class ServerLimits:
                 self._refusals.clear(now=time.monotonic())
 
     def take_report(self) -> FailureReport:
-        """What was seen since the last report."""
+        """Return the results since the last report."""
         with self._lock:
             seen = FailureReport(
                 failures=self._unreported,
@@ -159,8 +160,8 @@ class ServerLimits:
             return seen
 
     def may_connect(self, *, connecting: int) -> bool:
-        """Whether one more connection may be opened beside so many others: to a server that is down no more than the
-        threshold are, however many deliveries want one."""
+        """Whether one more connection may be opened, with this many already being opened: if a server is down, at most
+        `threshold` are tried, however many deliveries want one."""
         return self._failures + connecting < self._limit
 
     def record_failure(self, reason: str) -> None:
@@ -177,8 +178,8 @@ class ServerLimits:
             self._record_reply()
 
     def record_rejection(self, error: Rejected, *, recipient: str) -> None:
-        """The server refused a message, which shows that it is up, unless the refusal is about all messages. Where it
-        refuses everybody, that is written into `error`, and the circuit opens."""
+        """The server refused a message, which shows that it is up, unless the refusal is about all messages. If it
+        refuses everybody, that is set in `error`, and the circuit opens."""
         with self._lock:
             if error.permanent and (
                 self._refusals.add(recipient, is_about_address=error.is_about_address, now=time.monotonic())

@@ -3,7 +3,7 @@
 `smtplib.sendmail` hides on which side of the final dot it failed. Before the dot a message is provably not delivered;
 after it only the server's reply decides. So there are three ways to fail, one exception each.
 
-No task and no future per message: the server's replies move it on, by callbacks on the event loop.
+There is no task and no future per message: the server's replies advance it, by callbacks on the event loop.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _EXPECTED = {"rset": (250,), "mail": (250,), "rcpt": (250, 251, 252), "data": (3
 
 
 class Mail(Protocol):
-    """A message on its way, and what its owner does at each step. Its callbacks must not raise.
+    """A message in delivery, and its owner's callbacks for each step, which must not raise.
 
     `body_deadline` is in seconds, for everything before the dot.
     """
@@ -43,10 +43,10 @@ class Mail(Protocol):
     def body_deadline(self) -> float: ...
 
     def on_begin(self, session: "SmtpSession") -> None:
-        """The session carries it from now on."""
+        """The session begins to carry it."""
 
     def on_body(self, session: "SmtpSession") -> None:
-        """Everything but the dot was handed over, and nothing is accepted yet: `send_dot` or `abort` the session."""
+        """Everything except the dot was handed over, and nothing is accepted yet: `send_dot` or `abort` the session."""
 
     def on_dot(self) -> None:
         """The dot was handed over."""
@@ -61,7 +61,7 @@ class Mail(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Step:
-    """A command, whose reply is awaited in its turn."""
+    """A command whose reply is awaited in order."""
 
     phase: Literal["rset", "mail", "rcpt", "data", "body", "dot"]
     mail: Mail
@@ -79,7 +79,7 @@ class SmtpSession:
         self._transport = transport
         self._loop = asyncio.get_running_loop()
         self._extensions: dict[str, str] = {}
-        # The message before its dot, and the one whose dot is not answered yet.
+        # The message before its dot, and the message whose dot is not answered yet.
         self._current: Mail | None = None
         self._dotted: Mail | None = None
         self._awaited: deque[_Step] = deque()
@@ -118,7 +118,7 @@ class SmtpSession:
 
     @property
     def waiting_since(self) -> float:
-        """When it wrote what the server has not answered or taken yet (monotonic); `inf` when there is nothing."""
+        """When it wrote data that the server has not answered or taken yet (monotonic); `inf` if there is none."""
         return self._wrote_at if self._awaited or self._flushing else float("inf")
 
     @property
@@ -128,7 +128,7 @@ class SmtpSession:
 
     @property
     def pipelines(self) -> bool:
-        """True when the next message may begin with the dot of this one, which the server has not refused already."""
+        """True if the next message may begin with this one's dot: the server has not refused this one already."""
         return "PIPELINING" in self._extensions and not self._transport.has_data
 
     def begin(self, mail: Mail) -> None:
@@ -142,11 +142,11 @@ class SmtpSession:
             self.on_free(self)
 
     def send_dot(self, *, deadline: float, following: Mail | None = None) -> None:
-        """The final dot of the message whose `on_body` was called, and where the server pipelines, the beginning of the
-        `following` one in the same write. `on_accepted` or `on_failed` follows within `deadline` seconds.
+        """Sends the final dot of the message whose `on_body` was called, and if the server pipelines, the beginning of
+        the `following` message in the same write. `on_accepted` or `on_failed` follows within `deadline` seconds.
 
-        A server that sent something before the dot gets none: ServerUnavailable or Rejected, and the message is not
-        delivered.
+        If the server sent something before the dot, the dot is not sent: ServerUnavailable or Rejected, and the message
+        is not delivered.
         """
         mail = self._current
         if mail is None or self._flushing:
@@ -170,8 +170,8 @@ class SmtpSession:
         self._advance()
 
     def abort(self, error: ServerUnavailable | None = None) -> None:
-        """Gives up the message before its dot, so that the server must discard it; it fails with `error`, where given.
-        The connection is dropped, once the reply to an earlier dot has come. Never raises."""
+        """Gives up the message before its dot, so that the server must discard it; it fails with `error`, if given. The
+        connection is dropped, once the reply to an earlier dot has arrived. Never raises."""
         mail, self._current = self._current, None
         self._unsent.clear()
         if self._dotted is None:
@@ -186,7 +186,7 @@ class SmtpSession:
         self._transport.send_and_close(b"QUIT\r\n")
 
     def _prepare(self, mail: Mail) -> bytes:
-        """Take the message; returns the commands to write now, none where it failed at once."""
+        """Take the message; return the commands to write now, empty if it failed at once."""
         try:
             steps = self._steps(mail)
         except (Rejected, ServerUnavailable, ValueError) as error:
@@ -216,7 +216,7 @@ class SmtpSession:
         ]
 
     def _recipient(self, rcpt_to: str) -> tuple[str, str]:
-        """The address and what MAIL must add for it. No unchecked text is ever part of a command."""
+        """The address and the parameters that MAIL needs for it. No unchecked text is ever part of a command."""
         plain = headers.ascii_address(rcpt_to)
         if plain != rcpt_to and headers.address(rcpt_to) != rcpt_to:
             raise Rejected("rcpt", Reply(553, ("5.1.3 This is no address that SMTP can carry.",)))
@@ -227,13 +227,13 @@ class SmtpSession:
         return rcpt_to, " SMTPUTF8"
 
     def _next_commands(self) -> bytes:
-        """The commands to write now: all at once where the server pipelines, else one."""
+        """The commands to write now: all at once if the server pipelines, else one."""
         steps = [self._unsent.popleft() for _ in range(len(self._unsent) if "PIPELINING" in self._extensions else 1)]
         self._awaited.extend(steps)
         return "".join(f"{step.command}\r\n" for step in steps).encode()
 
     def _advance(self) -> None:
-        """Handle what came: called for every event of the connection, and after every write."""
+        """Handle received data: called for every event of the connection, and after every write."""
         if self._advancing:
             return
         self._advancing = True
@@ -251,7 +251,7 @@ class SmtpSession:
             self.on_free(self)
 
     def _take_step(self) -> bool:
-        """Handle one reply, or the end of the body; returns whether there was anything. Raises ConnectionLost."""
+        """Handle one reply, or the end of the body; return whether there was any. Raises ConnectionLost."""
         if self._awaited:
             reply = self._transport.next_reply()
             if reply is not None:
@@ -329,7 +329,7 @@ class SmtpSession:
         step.mail.on_failed(self, error)
 
     def _on_unwanted_reply(self, step: _Step, reply: Reply) -> None:
-        """A reply to a command of a message that is over. A server that waits for its body gets no more from us."""
+        """A reply to a command of a message that is over. If the server waits for its body, we send no more."""
         if reply.code == 421 or (step.phase == "data" and reply.code < 400):
             self._end()
 
@@ -349,7 +349,7 @@ class SmtpSession:
         self._write(stuffed)
 
     def _write(self, data: bytes) -> None:
-        # Where the connection has ended, `_advance` finds out.
+        # If the connection has ended, `_advance` notices.
         with suppress(ConnectionLost):
             if data:
                 self._wrote_at = self._loop.time()
@@ -370,7 +370,7 @@ class SmtpSession:
             current.on_failed(self, ServerUnavailable(f"before the end of the mail, {reason}" if early else reason))
 
     def _set_deadline(self, seconds: float | None) -> None:
-        """Move the deadline; the timer is only set anew where it would come too late."""
+        """Move the deadline; restart the timer only if it would fire too late."""
         self._until = float("inf") if seconds is None else self._loop.time() + seconds
         if seconds is not None and (self._timer is None or self._timer.when() > self._until):
             self._start_timer()
@@ -392,7 +392,7 @@ class SmtpSession:
             self.on_free(self)
 
     def _expire(self) -> None:
-        """The server may have refused the body that it reads no further."""
+        """The server may have refused the body, and stopped reading it."""
         mail, reply = self._current, self._early_reply() if self._flushing else None
         if mail is not None and reply is not None:
             self._on_reply(_Step("body", mail), reply)

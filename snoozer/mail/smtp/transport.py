@@ -39,7 +39,7 @@ Addresses = Sequence[tuple[int, int, int, str, tuple[Any, ...]]]
 _LINE = re.compile(rb"([2-5][0-9]{2})(?:([ -])([^\n]*?))?\r?\n")
 _ENHANCED = re.compile(r"\s*([245]\.\d{1,3}\.\d{1,3})(?:\s+|$)")
 _ADDRESS = re.compile(r"[^\s<>()\[\],;:\"]+@[^\s<>()\[\],;:\"]+")
-# A server that quotes a subject shows where it begins, and not where it ends.
+# A server that quotes a subject marks its start, but not its end.
 _SUBJECT = re.compile(r"""\b(subject)(?:\s+(?:line|header|field))?\s*(?:["'”’]?\s*[:=]|["'“‘«]).*""", re.IGNORECASE)
 _QUEUE_ID = re.compile(
     r"queued as <?([\w.+/-]{3,64})|queued mail[^\[]*\[?(?:InternalId=)?([\w.-]{3,64})|\bid=([\w-]{3,64})"
@@ -79,7 +79,7 @@ class Reply:
 
     @property
     def queue_id(self) -> str | None:
-        """The server's own id for the message, where its reply has one."""
+        """The server's own id for the message, if its reply has one."""
         found = _QUEUE_ID.search(self.text)
         return next((group for group in found.groups() if group), None) if found else None
 
@@ -92,8 +92,8 @@ class Reply:
 class Transport(asyncio.Protocol):
     """One TCP or TLS connection, for the event loop it was made on. `until` is a point on `time.monotonic()`.
 
-    It is waited on by `send` and `read_reply`, or drives a state machine: once `on_event` is set, it is called whenever
-    something came, went out or ended, and must not raise.
+    `send` and `read_reply` wait on it, or it drives a state machine: once `on_event` is set, it is called whenever data
+    was received or sent or the connection ended, and must not raise.
     """
 
     def __init__(self) -> None:
@@ -139,7 +139,7 @@ class Transport(asyncio.Protocol):
         return connected
 
     async def start_tls(self, host: str, *, until: float) -> None:
-        """Starts TLS with the system's certificate authorities. Raises ConnectionLost, as for a wrong certificate."""
+        """Starts TLS with the system's certificate authorities. Raises ConnectionLost, also for a wrong certificate."""
         if self._read:
             raise ConnectionLost("the mail server sent something unprotected in front of TLS")
         try:
@@ -166,14 +166,14 @@ class Transport(asyncio.Protocol):
                 raise ConnectionLost(FULL)
 
     def write(self, data: bytes) -> None:
-        """Sends without waiting for it. Raises ConnectionLost where the connection has ended."""
+        """Sends without waiting for it. Raises ConnectionLost if the connection has ended."""
         if self._ended is not None:
             raise ConnectionLost(self._ended)
         self._transport.write(data)
 
     @property
     def is_flushed(self) -> bool:
-        """True when every byte was given to the operating system. Raises ConnectionLost where the connection has ended.
+        """True if every byte was given to the operating system. Raises ConnectionLost if the connection has ended.
 
         Under TLS bytes may be left when there is room again, and no callback follows: ask again a little later.
         """
@@ -186,7 +186,7 @@ class Transport(asyncio.Protocol):
         return True
 
     async def read_reply(self, *, until: float) -> Reply:
-        """The next reply. Raises ConnectionLost as `next_reply`, and for silence."""
+        """The next reply. Raises ConnectionLost like `next_reply`, and on silence."""
         while (reply := self.next_reply()) is None:
             await self._wait(until, SILENT)
         return reply
@@ -216,12 +216,12 @@ class Transport(asyncio.Protocol):
 
     @property
     def has_data(self) -> bool:
-        """True when the server sent something that was not read yet by `next_reply`, or hung up."""
+        """True if the server sent data that `next_reply` has not read yet, or hung up."""
         return bool(self._read) or self._ended is not None
 
     @property
     def has_unread(self) -> bool:
-        """True when the kernel holds something, which is read within a few turns of the loop; under TLS it may be no
+        """True if the kernel has received data, which is read within a few turns of the loop; under TLS it may be no
         data for us."""
         number = self._tcp.get_extra_info("socket").fileno()
         if number < 0:
@@ -231,7 +231,7 @@ class Transport(asyncio.Protocol):
         return bool(unread.poll(0))
 
     def close(self) -> None:
-        """Closes at once; what was not sent yet never is. Never raises."""
+        """Closes at once and discards unsent data. Never raises."""
         self._ended = self._ended or BROKE
         self._transport.abort()
 
@@ -266,8 +266,8 @@ class Transport(asyncio.Protocol):
         self._wake()
 
     async def _wait(self, until: float, too_late: str | None) -> None:
-        """Waits for data, room to write, or the end, until a time; then raises ConnectionLost where `too_late` says
-        why. One wait at a time: SMTP takes turns."""
+        """Waits for data, room to write, or the end, until a time; then raises ConnectionLost if `too_late` gives a
+        reason. One wait at a time: SMTP takes turns."""
         waiter = self._waiter = self._loop.create_future()
         # A third of the cost of asyncio.timeout_at, and there are several waits in each message.
         timer = self._loop.call_at(until, _expire, waiter, too_late)
@@ -290,7 +290,7 @@ class Transport(asyncio.Protocol):
 
 @cache
 def tls_context() -> ssl.SSLContext:
-    """The system's certificate authorities, read once: that takes long."""
+    """The system's certificate authorities, read once because that takes long."""
     return ssl.create_default_context()
 
 
@@ -310,7 +310,7 @@ def _expire(waiter: "asyncio.Future[None]", too_late: str | None) -> None:
 
 
 async def _resolve(host: str, port: int, *, until: float) -> Addresses:
-    """The host's addresses; none when it has none. Raises ConnectionLost when the resolver takes too long.
+    """The host's addresses; empty if it has none. Raises ConnectionLost if the resolver takes too long.
 
     Not `loop.getaddrinfo`: `asyncio.run` and the interpreter's exit wait for its thread, for as long as a resolver
     hangs. A daemon thread is left behind: the deadline holds, and a hanging resolver delays no exit.
