@@ -1,8 +1,8 @@
-"""The charset of unlabelled text in Latin letters, by the letters of the languages that are written in each."""
+"""Guesses the charset of unlabelled text in Latin letters, by the alphabets of the languages that use each charset."""
 
 import re
 
-# Letters beside a to z, the languages of Windows-1252 first: where several fit, the reading is mostly the same.
+# Letters other than a to z, the languages of Windows-1252 first: if several match, the result is mostly the same.
 _ALPHABETS = (
     *(("cp1252", letters) for letters in ("äöüß", "àâæçéèêëîïôœùûüÿ", "áéíñóúü", "àáâãçéêíóôõúü", "àèéìòù")),
     *(("cp1252", letters) for letters in ("åäöé", "æøåéóòôè", "àáäèéêëïíîóöüú", "àçèéíïòóúü", "äöüõ")),
@@ -17,13 +17,13 @@ _ALPHABETS = (
     *(("cp1257", letters) for letters in ("ąčęėįšųūž", "āčēģīķļņšūž", "äõöüšž")),
     ("cp1252", "àáâãäåæçèéêëìíîïñòóôõöøœùúûüýÿß"),
 )
-# Signs between two letters are no signs in the right charset.
+# A sign between two letters shows that the charset is wrong.
 _IN_WORD = re.compile(r"(?<=[^\W\d_])[^\w\s\x00-\x7f](?=[^\W\d_])")
 _SIGNS = frozenset("’‘´–—\xad\xb7…\xa0“”„«»")
 
 
 def latin_charset(data: bytes) -> str | None:
-    """The first charset in which every letter of `data` is one of the same language; None when there is none."""
+    """The first charset in which every letter of `data` belongs to the same language; None if there is none."""
     for codec, alphabet in _ALPHABETS:
         text = data.decode(codec, "replace")
         letters = {char for char in set(text) if char > "\x7f" and (char.isalpha() or char == "\ufffd")}

@@ -1,8 +1,9 @@
 """RULE: whether a machine or a list sent a message. An out-of-office reply never ends a snooze, and a person's answer
-always counts, so each sign here is one that a mail system leaves and a person does not.
+always counts, so the rule uses only signs that mail systems leave and people do not.
 
-X-Auto-Response-Suppress is no sign: it asks others to send no automatic answer, and Exchange adds it to mail of people
-(MS-OXCMAIL 2.1.3.2.20). A sender called noreply is none either: trackers send answers of people from such an address.
+X-Auto-Response-Suppress does not count: it asks others to send no automatic answer, and Exchange adds it to mail of
+people (MS-OXCMAIL 2.1.3.2.20). Neither does a sender called noreply: trackers send answers of people from such an
+address.
 """
 
 import re
@@ -11,7 +12,7 @@ import unicodedata
 from snoozer.mail import headers
 from snoozer.mail.structure import Headers
 
-# With None in the table below, each value is a sign but these.
+# None in the table below means that every value is a sign except these.
 _DENIED = frozenset({"", "no", "none", "false", "0"})
 _PRECEDENCE = frozenset({"bulk", "junk", "list", "auto_reply", "auto-reply", "autoreply"})
 _SIGNS: dict[str, frozenset[str] | None] = {
@@ -40,7 +41,7 @@ _SIGNS: dict[str, frozenset[str] | None] = {
     "delivered-to": frozenset({"autoresponder"}),  # qmail-autoresponder
     "x-snoozer-instance": None,  # a Snoozer's own mail
 }
-# These say so by being there at all.
+# The presence of these fields is a sign, whatever their value.
 _WITHOUT_VALUE = frozenset({"x-ms-exchange-message-is-ndr", "x-snoozer-instance"})
 # RFC 6522 (reports), with RFC 3464 (delivery), RFC 8098 (disposition), RFC 5965 (feedback).
 _REPORTS = frozenset(
@@ -48,12 +49,12 @@ _REPORTS = frozenset(
 )
 _MAILERS = re.compile(r"\b(?:vacation|auto-?(?:reply|responder|respond|response))\b", re.IGNORECASE)
 _VIA_VACATION = re.compile(r"\(via the vacation program\)", re.IGNORECASE)
-# Pigeonhole and Cyrus give them to answers, rejections and notices of Sieve.
+# Pigeonhole and Cyrus use them in Sieve's answers, rejections and notices.
 _SIEVE_ID = re.compile(rb"\s*<(?:dovecot-sieve|cmu-sieve)-")
-# RFC 2142 and RFC 5321, 4.5.1, and what answers on its own.
+# RFC 2142 and RFC 5321, 4.5.1, and names of automatic responders.
 _MACHINES = re.compile(r"(?:mailer-?daemon|postmaster|auto-?(?:reply|responder|response))(?:@|\Z)", re.IGNORECASE)
 
-# What mail systems put in front of the subject, or use as one: Exchange and Outlook in the languages of their users,
+# Prefixes of the subject, or whole subjects, of mail systems: Exchange and Outlook in the languages of their users,
 # then GroupWise, Notes, Yahoo, Zimbra and vacation.
 _PHRASES = (
     r"auto(?:mat(?:ic|ed))?[ -]?(?:reply|response|answer)(?: from)?", r"(?:yahoo!? )?auto[ -]?response",
@@ -81,14 +82,14 @@ _PHRASES = (
     "自動(?:応答|返信|回覆|回應|回复)", "不在通知", "自动(?:答复|回复)", "外出(?:时的自动答复|通知)",
     "자동 ?(?:회신|응답)", "부재 ?중(?: ?알림)?", "תשובה אוטומטית", "מענה אוטומטי", "رد تلقائي", "الرد التلقائي",
 )  # fmt: skip
-# Older ones of Exchange, each a usual word: only a colon makes it a prefix.
+# Older prefixes of Exchange, each a usual word: only a colon makes it a prefix.
 _WORDS = (
     "abwesenheit", "abwesend", "afwezig", "niet aanwezig", "fr[åa]nvaro", "fr[åa]nvarande", "frav(?:æ|ae)rende",
     "ikke til stede", "poissa", "absente?", "ausente", "assente", "nieobecny",
 )  # fmt: skip
-# "[EXTERNAL]" and the like, by the recipient's server.
+# "[EXTERNAL]" and similar tags, added by the recipient's server.
 _TAGS = r"(?:\[[^\]]{1,20}\]\s*|\*+\s*[\w ]{1,20}\s*\*+:?\s*)*"
-# A person goes on with a word ("Out of office policy"), or answers with "Re:" in front.
+# A person continues with a word ("Out of office policy"), or answers with "Re:" in front.
 _AFTER = r"\s*(?:\Z|[:：!.(]|\s[-–—]\s|\s(?:re|aw|sv|fw)\s?:)"
 _SUBJECT = re.compile(rf"{_TAGS}(?:(?:{'|'.join(_PHRASES)}){_AFTER}|(?:{'|'.join(_WORDS)})\s*[:：])", re.IGNORECASE)
 # Notes writes "AUTO: " and a name, or the name alone. "Auto: " is the prefix of Sieve (RFC 5230, 4.3), which has to add
@@ -101,8 +102,8 @@ FIELDS = (*_SIGNS, "content-type", "return-path", "x-mailer", "message-id", "sub
 
 
 def is_automatic(head: Headers, *, has_null_sender: bool = False) -> bool:
-    """Whether a machine or a list sent the message of this header, by FIELDS alone; `has_null_sender` is the
-    null return path of its envelope. A header without any sign is a person's."""
+    """Whether a machine or a list sent the message of this header, by FIELDS alone; `has_null_sender` is the null
+    return path of its envelope. A header without any sign counts as a person's."""
     return (
         has_null_sender
         or any(_is_sign(name, value) for name, value in head.fields if name in _SIGNS)
@@ -121,7 +122,7 @@ def _is_sign(name: str, value: bytes) -> bool:
 
 
 def _first_word(value: bytes) -> str:
-    """Without comments, which may stand anywhere in these fields (RFC 3834, 5), and without parameters."""
+    """Remove comments, which these fields allow anywhere (RFC 3834, 5), and parameters."""
     text = headers.raw_text(value)
     for _ in range(3):
         text = _COMMENT.sub(" ", text)
@@ -129,7 +130,7 @@ def _first_word(value: bytes) -> str:
 
 
 def _is_from_machine(head: Headers) -> bool:
-    """The null return path, or the address of a mail system."""
+    """Whether it is the null return path, or the address of a mail system."""
     path = head.first("return-path")
     if path is not None and _first_word(path).replace(" ", "") == "<>":
         return True

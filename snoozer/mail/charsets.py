@@ -1,7 +1,7 @@
 """Bytes to text in whatever charset a message declares, or none. Never raises.
 
-Order: the declared charset where it fits; UTF-8; the declared one with U+FFFD where only a few bytes are bad; then what
-the bytes look like. Names are those that mail really uses, which are more than Python's or IANA's.
+Order: the declared charset if it fits; UTF-8; the declared charset with U+FFFD if only a few bytes are bad; then a
+guess from the bytes. The table has the names found in real mail, which are more than Python's or IANA's.
 """
 
 import codecs
@@ -16,7 +16,7 @@ from snoozer.mail.alphabets import latin_charset
 # Text codecs that are not charsets of mail; some take quadratic time on hostile input.
 _NO_CHARSET = frozenset({"punycode", "idna", "unicode_escape", "raw_unicode_escape", "undefined", "mbcs", "oem"})
 
-# Python caches each name it looked up, known or not, for ever, so only these are looked up.
+# Python caches each name that it looks up, known or not, for ever, so only these names are passed to it.
 _KNOWN = {name: name for _, name, _ in iter_modules(encodings.__path__)} | aliases
 
 # Names of mail programs that Python does not know, without "x" in front, blanks, dots, hyphens and underlines.
@@ -59,7 +59,7 @@ _FILLING = re.compile(r"[\s._:()\[\]-]+")
 _CODE_PAGE = re.compile(r"(?:windows|win|cp|ibm|ms|dos|oem|codepage|ccsid)0{0,2}([0-9]{3,5})")
 _ISO_8859 = re.compile(r"(?:csiso|iso)?8859([0-9]{1,2})")
 
-# Supersets that senders use under the name of the smaller charset. Where there are several, the first one that fits.
+# Supersets that senders use under the name of the smaller charset. If there are several, the first that fits is used.
 _SUPERSETS = {
     "ascii": ("utf-8",),
     "iso8859-1": ("cp1252",),
@@ -76,15 +76,15 @@ _SUPERSETS = {
 }
 _LATIN = "cp1252"
 
-# What text without a label is compared with, the frequent ones first.
+# Candidates for unlabelled text, the frequent ones first.
 _GUESSES = [
     *("cp1251", "koi8_u", "gb18030", "cp932", "euc_jp", "cp949", "cp950", "cp1253", "cp1255", "cp1256", "cp874"),
     "cp866",
 ]
-# Programs that know one charset put it on everything.
+# Programs that know only one charset declare it for everything.
 _LATIN_LABELS = frozenset({"cp1252", "iso8859-15", "iso8859-1"})
 _UTF_8_LETTER = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
-# Letters of UTF-8 that no text in another charset has by chance.
+# This many UTF-8 letters do not occur in text of another charset by chance.
 _MIN_LETTERS = 6
 _ASCII_LETTER = re.compile(rb"[A-Za-z]")
 _SEVEN_BIT = frozenset({"hz", "iso2022_kr"})
@@ -94,7 +94,7 @@ _MIN_GUESSED = 6
 _HIRAGANA = re.compile(rb"\xa4[\xa1-\xf3]")
 _HALF_WIDTH = re.compile("[\uff61-\uff9f]")
 _JIS_SHIFT = re.compile(rb"(\x1b(?:\$\([@BCD]|\$[@AB]|\([A-J])|[\x0e\x0f])")
-# A line of Japanese has two; a megabyte of nothing else would take seconds.
+# A line of Japanese has two; a megabyte of escape sequences would take seconds.
 _MAX_SHIFTS = 60_000
 _JIS_SIGN = re.compile(rb"\x1b(?:\$[@B]|\(I)")
 _MARKUP = re.compile(rb"<[^<>\x80-\xff]{1,1000}>|&[a-zA-Z]{2,8};")
@@ -102,10 +102,10 @@ _ASCII_RUN = re.compile(rb"[\x00-\x7f]+")
 
 
 def decode_bytes(data: bytes, charset: str | None, *, fallback: str | None = None) -> str:
-    """`data` in its declared charset; where that is unknown or wrong, UTF-8 if it fits, else with U+FFFD.
+    """`data` in its declared charset; if that is unknown or wrong, UTF-8 if it fits, else with U+FFFD.
 
-    `fallback` is the charset to take for data without one that is not UTF-8, as another part of the message declares
-    it. Without it the bytes themselves are looked at; few of them are read as Windows-1252.
+    `fallback` is the charset for undeclared data that is not UTF-8, taken from another part of the message. Without it
+    the charset is guessed from the bytes; if they are few, Windows-1252 is used.
     """
     codecs_of_label = _codecs(charset) or tuple(codec for codec in _codecs(fallback) if codec in _SEVEN_BIT)
     if (real := _other_charset(data, codecs_of_label)) is not None:
@@ -133,13 +133,13 @@ def decode_bytes(data: bytes, charset: str | None, *, fallback: str | None = Non
 
 
 def is_known(charset: str | None) -> bool:
-    """Whether a message that names this charset says anything by it."""
+    """Whether the declared charset can be trusted."""
     return bool(_codecs(charset))
 
 
 def detect(data: bytes) -> str | None:
-    """The charset that bytes look like which are neither ASCII nor UTF-8; None when they are too few to know."""
-    # Tags of a page are letters of no language.
+    """Guess the charset of bytes that are neither ASCII nor UTF-8; None if they are too few."""
+    # The tags of a page are not letters of its language.
     window = _MARKUP.sub(b" ", data[: 16 * _SAMPLE])
     foreign = [word for word in window.split() if not word.isascii()]
     # Cut between words, not inside a letter of two bytes.
@@ -151,17 +151,17 @@ def detect(data: bytes) -> str | None:
     if beside * 2 < len(sample):
         return latin_charset(b" ".join(foreign)[:_SAMPLE])
     letters = {byte for byte in sample if byte >= 0xC0}
-    # Cyrillic uses those beyond 0xFA and capitals, Hebrew none of them.
+    # Cyrillic uses bytes beyond 0xFA and capitals, Hebrew none of them.
     if beside >= 2 * _MIN_GUESSED and letters <= set(range(0xE0, 0xFB)) and b"\xe5" in sample:
         return "cp1255"
-    # Hiragana lie in one row, which Chinese text does not use.
+    # Hiragana occupy one row, which Chinese text does not use.
     if 8 * len(_HIRAGANA.findall(sample)) > beside:
         return "euc_jp"
     return _best(sample)
 
 
 def _other_charset(data: bytes, named: tuple[str, ...]) -> str | None:
-    """The charset of bytes that are certainly not in the one that is declared, although it takes them."""
+    """The actual charset of bytes that are certainly not in the declared one, although it accepts them."""
     if not named or named[0].startswith("utf") or data.isascii():
         return None
     is_latin = named[0] in _LATIN_LABELS
@@ -176,8 +176,8 @@ def _other_charset(data: bytes, named: tuple[str, ...]) -> str | None:
 
 
 def _best(sample: bytes) -> str | None:
-    """The likeliest of those that are not Latin."""
-    # Imported where it is needed: workers, which read no strangers' mail, would spend memory on it.
+    """The likeliest charset that is not Latin."""
+    # Imported on demand: workers, which read no strangers' mail, would spend memory on it.
     from charset_normalizer import from_bytes
 
     found = [
@@ -200,7 +200,7 @@ def _best(sample: bytes) -> str | None:
 
 
 def _odd_capitals(text: str) -> int:
-    """Capitals behind small letters, as Cyrillic has them when it is read by the wrong table."""
+    """Whether capitals follow small letters, as in Cyrillic that is decoded with the wrong table."""
     return sum(before.islower() and after.isupper() for before, after in pairwise(text))
 
 
@@ -212,7 +212,7 @@ def _strictly(data: bytes, codec: str) -> str | None:
 
 
 def _leniently(data: bytes, codec: str) -> str | None:
-    """`data` with U+FFFD for its bad bytes, where they are few beside the letters that the codec reads."""
+    """`data` with U+FFFD for its bad bytes, if they are few compared to the letters that the codec decodes."""
     text = _replacing(data, codec)
     bad = text.count("\ufffd")
     good = sum(char > "\x7f" for char in text) - bad
@@ -227,7 +227,7 @@ def _replacing(data: bytes, codec: str) -> str:
 
 
 def _codecs(charset: str | None) -> tuple[str, ...]:
-    """Python's codecs for a declared name, the one to try first in front; none for a name that says nothing."""
+    """Python's codecs for a declared name, the first to try in front; empty for a meaningless name."""
     if not charset or len(charset) > 60 or not charset.isascii():
         return ()
     written = charset.strip().strip("\"'").partition(";")[0].partition("//")[0].partition(":")[0].partition("$")[0]
@@ -242,14 +242,14 @@ def _codecs(charset: str | None) -> tuple[str, ...]:
         info = codecs.lookup(module)
     except LookupError:
         return ()
-    # `_is_text_encoding` keeps zlib, bz2 and hex away: a subject must not unpack to a gigabyte.
+    # `_is_text_encoding` excludes zlib, bz2 and hex: a subject must not unpack to a gigabyte.
     if not getattr(info, "_is_text_encoding", True):
         return ()
     return _SUPERSETS.get(info.name, (info.name,))
 
 
 def _numbered(short: str) -> str | None:
-    """`windows1251`, `cp850` or `iso88592` by its number, whatever follows it."""
+    """Find `windows1251`, `cp850` or `iso88592` by its number, whatever follows it."""
     if page := _CODE_PAGE.match(short):
         number = int(page.group(1))
         if 28_591 <= number <= 28_605:
@@ -262,7 +262,7 @@ def _numbered(short: str) -> str | None:
 
 
 def _is_escaped(data: bytes, named: tuple[str, ...]) -> bool:
-    """Whether ASCII bytes are another script by their escape sequences, although UTF-8 would take them."""
+    """Whether escape sequences show that ASCII bytes are another script, although UTF-8 would accept them."""
     return b"\x1b" in data and _is_jis(data, named)
 
 

@@ -1,6 +1,7 @@
-"""The mails that Snoozer sends, as bytes. Everything comes from the arguments: the same send gives the same bytes.
+"""Composes the mails that Snoozer sends, as bytes. The result depends only on the arguments: the same send gives the
+same bytes.
 
-What is the same in every mail is rendered, encoded and checked once. A template only prints words and tests whether
+The constant parts of every mail are rendered, encoded and checked once. A template only prints words and tests whether
 they are empty, so only the words of a mail are encoded for it, each between soft line breaks. No word is ever cached.
 """
 
@@ -37,7 +38,7 @@ from snoozer.translations import N_, catalogue, language_of, speaking
 from snoozer.translations import gettext as _
 
 NO_SUBJECT = N_("(no subject)")
-# Of the sends that were entered before the ledger had one.
+# For sends that were entered before the ledger had a locale.
 DEFAULT_LOCALE = "en_GB"
 
 TEMPLATES = Environment(
@@ -51,10 +52,11 @@ TEMPLATES = Environment(
 translations.use_in_templates(TEMPLATES)
 TEMPLATES.globals["language"] = translations.current_language
 
-# The path of each button behind the token, one of `links.ACTS`.
+# The path of each button after the token; each value is a key of `links.ACTS`.
 BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
 
-# Of a note in a mail with others: with `digests.MAX_SIZE` of them it stays near what no mail program cuts.
+# Limit for a note in a digest: with `digests.MAX_SIZE` notes the mail stays near the size that no mail program
+# truncates.
 _LISTED_NOTE_LENGTH = 300
 
 _SUNDAY = 6
@@ -71,18 +73,18 @@ _escape = TEMPLATES.filters["escape"]
 
 
 def place(word: str) -> str:
-    """Where `BodyTemplate.fill` writes the word of that name."""
+    """The placeholder at which `BodyTemplate.fill` writes the word with that name."""
     return f"\0{word}\0"
 
 
 class BodyTemplate:
-    """Both bodies of a mail. All but its words is rendered, encoded and checked once."""
+    """Both bodies of a mail. All except the words is rendered, encoded and checked once."""
 
     def __init__(
         self, template: str, *, words: Sequence[str], texts: Mapping[str, object], language: str = "en"
     ) -> None:
-        """`words` are the names of what `fill` is called with. `texts` are the template's other names: the same in
-        each mail, but that they may hold the `place` of a word; "" is one that is absent."""
+        """`words` are the names of the arguments of `fill`. `texts` are the template's other variables: constant in
+        each mail, except that they may contain the `place` of a word; "" means absent."""
         values = {**texts, **{word: place(word) for word in words}}
         with speaking(language):
             text, html = self._encode(f"{template}/body.txt", values), self._encode(f"{template}/body.html", values)
@@ -93,7 +95,7 @@ class BodyTemplate:
 
     @staticmethod
     def _encode(template: str, values: Mapping[str, object]) -> bytes:
-        """The rendered template in quoted-printable, but for places."""
+        """The rendered template in quoted-printable, except for places."""
         pieces = _PLACE.split(TEMPLATES.get_template(template).render(values).rstrip("\n"))
         encoded = [quoted_piece(piece) for piece in pieces]
         encoded[1::2] = [place(word).encode("ascii") for word in pieces[1::2]]
@@ -116,7 +118,7 @@ class ReminderWriter:
     """Writes reminders: the same send has the same bytes in every process with the same templates and arguments."""
 
     def __init__(self, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> None:
-        """Raises ValueError without a key, and for what cannot be part of a header."""
+        """Raises ValueError without a key, and for values that cannot be part of a header."""
         if not keys:
             raise ValueError("A reminder cannot be signed without a key.")
         self._keys = keys
@@ -124,7 +126,7 @@ class ReminderWriter:
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
         self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
-        # By language, by the buttons and words that not every reminder has.
+        # By language, and by the buttons and words that not every reminder has.
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
         for given in ((), ("sender",), ("note",), ("sender", "note")):
             self._body("en", given)
@@ -132,8 +134,8 @@ class ReminderWriter:
     def write(self, send: Send) -> bytes:
         """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.
 
-        Links are signed with the first, newest key; a row whose bytes were fixed under an older one (`bytes_sha256`)
-        with that one again.
+        Links are signed with the first, newest key; if a row's bytes were fixed under an older key (`bytes_sha256`),
+        with that key again.
         """
         copies = (self._write(send, keys=self._keys[index:]) for index in range(len(self._keys)))
         newest = next(copies)
@@ -159,7 +161,7 @@ class ReminderWriter:
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given)])
 
     def _write_digest(self, send: Send, *, keys: Sequence[str]) -> bytes:
-        """The mail lists its own promise first. It belongs to no thread, since it is about several messages."""
+        """The mail lists its own promise first. It belongs to no thread, because it is about several messages."""
         wording = _wording(send.locale or DEFAULT_LOCALE)
         listed: list[Send | Member] = [send, *send.members]
         reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
@@ -203,7 +205,8 @@ def compose_notice(
     message_id: str,
     language: str = "en",
 ) -> bytes:
-    """A mail about an account: its subject, which holds no word and so no secret, and its body, which `words` fill."""
+    """A mail about an account: its subject, which contains no word and so no secret, and its body,
+    which `words` fill."""
     with speaking(language):
         subject = TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
     fields = _fixed_fields(mail_from, instance) + _fields(to=to, subject=subject, at=now, message_id=message_id)
@@ -227,7 +230,7 @@ def compose_unreadable_folder(
     message_id: str,
     language: str = "en",
 ) -> bytes:
-    """The notice in a connected mailbox that a folder's name is no time; `suggestions` are names that are."""
+    """The notice in a connected mailbox that a folder's name is not a time; `suggestions` are names that are."""
     fields = _fixed_fields(mail_from, instance)
     with speaking(language):
         subject = _("Not snoozed: %(folder)s", folder=folder)
@@ -237,7 +240,7 @@ def compose_unreadable_folder(
 
 
 def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
-    """The fields that all mails have; some keep automatic responders silent (RFC 3834)."""
+    """The fields that all mails have; some prevent automatic replies (RFC 3834)."""
     address = headers.mail_from_address(mail_from)
     if not address:
         raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
@@ -289,7 +292,7 @@ def _sender(raw: str | None) -> str:
     sender = headers.sender(line)
     if sender.email is None:
         return _quoted(headers.sanitize_line(raw or ""))
-    # A plain address can be copied; a link that a mail program makes of it writes to the sender and opens no page.
+    # A plain address can be copied; if a mail program makes it a link, it writes to the sender and opens no page.
     email = sender.email if _PLAIN_ADDRESS.fullmatch(sender.email) else _quoted(sender.email)
     return f"{_quoted(sender.name)} · {email}" if sender.name else email
 
@@ -309,7 +312,7 @@ def _promise(instant: datetime, zone_name: str, wording: "_Wording") -> Mapping[
 
 
 def _quoted(text: str) -> str:
-    """Text from outside in our mail: no mail program turns it into a link, and its direction ends with it."""
+    """Foreign text in our mail: no mail program turns it into a link, and its direction ends with it."""
     turns = _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
     if _MAY_BECOME_A_LINK.search(text):
         text = _BREAKS.sub(lambda found: found.group() + _UNLINK, text)
@@ -318,7 +321,7 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Wording:
-    """How reminders of one locale are worded: translated once, not for each of them.
+    """The words of reminders in one locale: translated once, not for each reminder.
 
     `date` has places for weekday, day, month and year, `zone` one for a place; `hours` has each hour's clock with a
     place for the minute.
@@ -339,7 +342,7 @@ class _Wording:
         return f"{day}, {self.hours[local.hour] % local.minute}"
 
     def zone_label(self, instant: datetime, zone: tzinfo) -> str:
-        """`Berlin time`; an offset such as `UTC+05:30` where the zone is no place."""
+        """`Berlin time`; an offset such as `UTC+05:30` if the zone is not named after a place."""
         key = getattr(zone, "key", "UTC")
         if "/" in key and not key.startswith("Etc/"):
             return self.zone % {"place": key.rpartition("/")[2].replace("_", " ")}

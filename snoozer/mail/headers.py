@@ -21,7 +21,7 @@ MAX_ADDRESS_LENGTH = 254
 MAX_MESSAGE_ID_LENGTH = 250
 MAX_REFERENCES = 10
 
-# The payload may hold a "?"; the last word may have lost its end.
+# The payload may contain a "?"; the last word may be truncated.
 _ENCODED_WORD = re.compile(r"=\?\s?([^?\s]{0,60})\s?\?([bBqQ])\?(?:((?:[^?]|\?(?!=))*)\?=|([^?\s]+)\??\Z)")
 _NO_BYTES = re.compile("[\ud800-\udc7f\udd00-\udfff]")
 _SMUGGLED = re.compile("[\udc80-\udcff\x1b]|~\\{")
@@ -30,13 +30,13 @@ _NOT_BASE64 = re.compile(rb"[^A-Za-z0-9+/]")
 
 _BLANKS = re.compile("[\\s\x1c-\x1f\x85\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]+")
 _HARMFUL = re.compile(
-    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # C0, DEL and C1, except those that separate words
+    "[\x00-\x08\x0e-\x1b\x7f-\x84\x86-\x9f"  # C0, DEL and C1, except characters that separate words
     "\xad\u180e\u200b\u2060-\u2064\ufeff"  # invisible
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # change the direction of what follows
+    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u206f"  # change the direction of the text after them
     "\ud800-\udfff\ufdd0-\ufdef\ufff9-\ufffb\ufffe\uffff"  # not characters
     "\U000e0000-\U000e007f]"  # tags: invisible text
 )
-# Joiners shape Persian, Indic scripts and emoji families; beside ASCII they are only invisible.
+# Joiners shape Persian, Indic scripts and emoji families; next to ASCII they are only invisible.
 _STRAY_JOINER = re.compile("(?<![^\x00-\x7f\u200c\u200d])[\u200c\u200d]+|[\u200c\u200d]+(?![^\x00-\x7f\u200c\u200d])")
 _JOINERS = re.compile("([\u200c\u200d])[\u200c\u200d]+")
 _MARK = "[\u0300-\u036f\u0483-\u0489\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f]"
@@ -46,9 +46,9 @@ _MAIL_FROM_EXAMPLE = "it looks like Snoozer <snoozer@example.org>"
 
 _ATEXT = r"[A-Za-z0-9!#$%&'*+\-/=?^_`{|}~.:]"
 _MESSAGE_ID = re.compile(rf"<{_ATEXT}+@(?:{_ATEXT}+|\[[A-Za-z0-9.:]+\])>")
-# What a backslash protects. Before a letter it is meant: "DOMAIN\\ann".
+# The characters that a backslash escapes. Before a letter it is literal: "DOMAIN\\ann".
 _ESCAPABLE = frozenset('\\"()')
-# Ids as mail programs compare them, whatever RFC 5322 says of their form.
+# Ids in the form that mail programs compare, even if RFC 5322 does not allow it.
 _ANY_ID = re.compile(r"<([^<>]{1,998})>?")
 _SHOWN_ID = re.compile(rf"[!-;=?-~]{{1,{MAX_MESSAGE_ID_LENGTH - 2}}}")
 # An encoded word, which may have any characters, one special character of a From header, or a run of others.
@@ -58,9 +58,9 @@ _ATOM = re.compile(_WORD)
 _ADDRESS = re.compile(f"{_WORD}(?:@{_WORD})+")
 _ONE_ADDRESS = re.compile(f"{_WORD}@{_WORD}")
 _SHOWN_ADDRESS = re.compile(rf"{_WORD}(?:@{_WORD})+|{_WORD}@\[[A-Za-z0-9.:]+\]")
-# `@relay.example,@other.example:` in front of an address (RFC 5322 §4.4), or what a web page puts there.
+# `@relay.example,@other.example:` in front of an address (RFC 5322 §4.4), or the prefix that a web page adds.
 _ROUTE = re.compile(r"\A(?:@[^:]*:|mailto:)", re.IGNORECASE)
-# Where brackets or quotes before it are not in pairs.
+# Used if brackets or quotes before it are not in pairs.
 _LAST_ANGLE = re.compile(rf"<\s*({_WORD}@{_WORD})[\s,;]*>+[\s\"']*\Z")
 _IN_APOSTROPHES = re.compile(r"\A'(.+)'\Z")
 _ATTACHED = re.compile(r"\bmailto:", re.IGNORECASE)
@@ -102,8 +102,8 @@ def raw_text(raw: bytes | str) -> str:
 
 
 def decode_words(raw: bytes | str, *, fallback: str | None = None) -> str:
-    """Encoded words (RFC 2047) decoded, once: the result is not decoded again. `fallback` is the charset of bytes
-    without one."""
+    """Decode encoded words (RFC 2047) once: the result is not decoded again. `fallback` is the charset of undeclared
+    bytes."""
     text = raw_text(raw)
     runs = _decoded_runs(text, fallback) if "=?" in text else iter([decode_plain(text, fallback)])
     return "".join(runs)
@@ -134,13 +134,13 @@ def sanitize_line(text: str, *, limit: int = MAX_TEXT_LENGTH) -> str:
 
 
 def subject(raw: bytes | str | None, *, fallback: str | None = None) -> str | None:
-    """The subject as a person reads it; None when nothing readable is there."""
+    """The subject as a person reads it; None if no readable character remains."""
     return None if raw is None else sanitize_line(decode_words(raw, fallback=fallback)) or None
 
 
 def sender(raw: bytes | str | None, *, fallback: str | None = None) -> Sender:
     """The first mailbox of a From header. Its structure is parsed before encoded words are decoded, never after; only
-    where no address is left outside of them, as when a program encoded the whole field, are they looked into."""
+    if there is no address outside of them, because a program encoded the whole field, are they searched."""
     if raw is None:
         return Sender(None, None)
     # Bytes of other charsets may look like brackets and quotes.
@@ -178,7 +178,8 @@ def _sender(raw: str, fallback: str | None) -> Sender:
 
 
 def declared_address(raw: str) -> str | None:
-    """What a sender wrote for an address, to be shown: also with two @ or an address literal. No mail is sent to it."""
+    """The text that a sender wrote as an address, for display: also with two @ or an address literal. No mail is sent
+    to it."""
     text = sanitize_line(raw, limit=MAX_ADDRESS_LENGTH)
     return text if _SHOWN_ADDRESS.fullmatch(text) and len(text.encode("utf-8")) <= MAX_ADDRESS_LENGTH else None
 
@@ -192,7 +193,7 @@ def address(raw: str) -> str | None:
 
 
 def ascii_address(raw: str) -> str | None:
-    """The address with its domain in IDNA; None when it is no address or needs SMTPUTF8."""
+    """The address with its domain in IDNA; None if it is not an address or needs SMTPUTF8."""
     plain = address(raw)
     if plain is None or plain.isascii():
         return plain
@@ -211,7 +212,7 @@ def message_id(raw: bytes | str | None) -> str | None:
 
 
 def references(raw: bytes | str | None) -> tuple[str, ...]:
-    """Every msg-id in `raw`: the first and the newest nine when there are more than ten."""
+    """Every msg-id in `raw`: the first and the newest nine if there are more than ten."""
     if raw is None:
         return ()
     ids = [found.group() for found in _MESSAGE_ID.finditer(raw_text(raw))]
@@ -222,9 +223,9 @@ def references(raw: bytes | str | None) -> tuple[str, ...]:
 
 
 def thread_ids(*fields: bytes | str | None) -> tuple[str, ...]:
-    """Every id in these fields of a message, oldest first: for In-Reply-To and References of what answers it.
+    """Every id in these fields of a message, oldest first: for In-Reply-To and References of its reply.
 
-    As in `every_id`; the first and the newest nine when there are more than ten.
+    Ids are parsed as in `every_id`; the first and the newest nine if there are more than ten.
     """
     ids = every_id(*fields)
     return ids if len(ids) <= MAX_REFERENCES else (ids[0], *ids[1 - MAX_REFERENCES :])
@@ -233,8 +234,8 @@ def thread_ids(*fields: bytes | str | None) -> tuple[str, ...]:
 def every_id(*fields: bytes | str | None) -> tuple[str, ...]:
     """Every id in these fields of a message, each at its last place.
 
-    Ids as strangers write them, which mail programs compare letter by letter: of any printable ASCII, also without an
-    @ or without angle brackets.
+    Ids as strangers write them, which mail programs compare letter by letter: any printable ASCII, even without an @ or
+    without angle brackets.
     """
     found: dict[str, None] = {}
     for raw in fields:
@@ -274,7 +275,7 @@ def mail_from_domain(mail_from: str) -> str:
 
 
 def _sanitize(text: str) -> str:
-    """`sanitize_line` for any text. Printable ASCII needs nothing of it except for runs of spaces."""
+    """`sanitize_line` for any text, with a shortcut: printable ASCII only needs its runs of spaces joined."""
     text = _HARMFUL.sub("", unicodedata.normalize("NFC", _BLANKS.sub(" ", text)))
     if "\u200c" in text or "\u200d" in text:
         text = _JOINERS.sub(r"\1", _STRAY_JOINER.sub("", text))
@@ -317,7 +318,7 @@ def _decoded_payload(encoding: str, payload: str) -> bytes:
 def _first_mailbox(raw: str) -> tuple[str, str | None, str]:
     """The phrase, the text in angle brackets, and the comments of the first mailbox.
 
-    Quotes are left out, except where a local part needs them: without them "a b"@c would be another address, b@c.
+    Quotes are removed, except if a local part needs them: without them "a b"@c would be another address, b@c.
     """
     if simple := _SIMPLE_MAILBOX.fullmatch(raw[:MAX_FROM_LENGTH]):
         return (simple[1] or "").strip(), simple[2], ""

@@ -1,7 +1,7 @@
-"""HTML of strangers to HTML that may be shown in a frame of its own: no scripts, no forms, nothing from elsewhere.
+"""Sanitizes HTML of strangers for a separate frame: no scripts, no forms, no external content.
 
-nh3 (Ammonia) decides what stays. It parses as browsers do, which takes quadratic time on nested elements, so what it
-is given was written anew from the tags of the page: closed, and at most `MAX_DEPTH` deep.
+nh3 (Ammonia) decides what stays. It parses as browsers do, which takes quadratic time on nested elements, so its input
+is first rewritten from the tags of the page: closed, and at most `MAX_DEPTH` deep.
 """
 
 import re
@@ -16,7 +16,7 @@ from snoozer.mail.html_to_text import HIDDEN, NEXT_TAG, VOID, after_hidden, tag_
 
 MAX_HTML = 500_000
 MAX_DEPTH = 200
-# Of a picture that is written into the page.
+# Limit for a picture that is embedded into the page.
 MAX_DATA_URL = 400_000
 
 
@@ -45,14 +45,14 @@ _ATTRIBUTES = {
     **{tag: _names("align") for tag in _names("div p h1 h2 h3 h4 h5 h6 hr")},
 }
 _WRITTEN = frozenset[str]().union(*_ATTRIBUTES.values())
-# Browsers close these by themselves where an element begins, and begin what was open in them anew, each time: a few
-# hundred kilobytes of it become gigabytes. So it is done here, and MAX_REOPENED characters are begun anew.
+# Browsers implicitly close these elements where another begins, and reopen them, each time: a few hundred kilobytes of
+# input become gigabytes. So we do the same, but reopen at most MAX_REOPENED characters.
 MAX_REOPENED = 20_000
 _REOPENED = _names("a b big code em font i s small strike strong tt u")
 _CELLS = _names("td th caption")
 _ROWS = _names("thead tbody tfoot")
 _LISTED = {"li": _names("li"), **dict.fromkeys(("dt", "dd"), _names("dt dd"))}
-# What an element of a table may stand in.
+# The allowed parents of an element of a table.
 _PLACES = {
     **dict.fromkeys(("caption", "colgroup", *_ROWS), _names("table")),
     "col": _names("colgroup table"),
@@ -70,7 +70,8 @@ _STYLES = _names(
     *(f"{kind}{side}" for kind in ("margin", "padding") for side in _SIDES),
     *(f"border{side}{part}" for side in _SIDES for part in ("", "-color", "-style", "-width")),
 }
-# No function but those of colours, no escapes: nothing that names another file, nor what a browser would compute.
+# Only the functions of colours, and no escapes: no references to other files, and no values that a browser would
+# compute.
 _STYLE_VALUE = re.compile(r"""(?:[\w\s#%.,!+/'"-]|\b(?:rgb|hsl)a?\([\d\s.,%/+-]*\))*""", re.ASCII)
 _QUOTES = frozenset({'"', "'"})
 _ATTRIBUTE = re.compile(r"""([^\s"'<>/=]+)(?:\s*=\s*("[^"]*"|'[^']*'|[^\s"'>]+))?""")
@@ -79,10 +80,10 @@ _PICTURE = re.compile(r"data:image/(?:png|jpeg|jpg|gif|webp|bmp);base64,[A-Za-z0
 
 
 def sanitize(html: str, *, pictures: Mapping[str, str] | None = None) -> str:
-    """A fragment without anything that runs, is sent or is loaded; links open in a new tab, and lead anywhere.
+    """A fragment that runs, sends and loads nothing; links open in a new tab, and may lead anywhere.
 
-    `pictures` are `data:` URLs by the Content-ID that an image refers to (`cid:`); in place of every other image stands
-    its alternative text. What is longer than `MAX_HTML` is cut.
+    `pictures` are `data:` URLs by the Content-ID that an image refers to (`cid:`); every other image is replaced by its
+    alternative text. Input longer than `MAX_HTML` is truncated.
     """
     known = pictures or {}
 
@@ -108,12 +109,12 @@ def sanitize(html: str, *, pictures: Mapping[str, str] | None = None) -> str:
 
 
 def content_ids(html: str) -> set[str]:
-    """The Content-IDs that the images of a page refer to, at most what a page may hold."""
+    """The Content-IDs to which the images of a page refer, within the size limit of a page."""
     return {unescape_bounded(found) for found in re.findall(r"""\bcid:([^\s"'<>)]{1,200})""", html[:MAX_HTML])}
 
 
 def _style(value: str) -> str | None:
-    """The declarations that are harmless, each as it is."""
+    """The harmless declarations, unchanged."""
     kept = []
     for declaration in value.split(";"):
         name, colon, setting = declaration.partition(":")
@@ -129,7 +130,7 @@ def _source(value: str, pictures: Mapping[str, str]) -> str | None:
 
 
 def _written_anew(html: str, pictures: Mapping[str, str]) -> str:
-    """The same page with the tags that may stay, each closed, none deeper than `MAX_DEPTH`, and without comments."""
+    """The same page with only the allowed tags, each closed, none deeper than `MAX_DEPTH`, and without comments."""
     page = _Page(pictures)
     position = 0
     while (tag := NEXT_TAG.search(html, position)) is not None:
@@ -148,14 +149,14 @@ def _written_anew(html: str, pictures: Mapping[str, str]) -> str:
 
 
 class _Element(NamedTuple):
-    """One that is open, and how its tag was written."""
+    """An open element, and the text of its tag."""
 
     name: str
     tag: str
 
 
 class _Page:
-    """What is written: a parser of HTML neither closes nor opens anything in it by itself."""
+    """The output: an HTML parser neither closes nor opens any element in it implicitly."""
 
     def __init__(self, pictures: Mapping[str, str]) -> None:
         self.out: list[str] = []
@@ -182,7 +183,8 @@ class _Page:
         self.out.append(tag)
 
     def close(self, name: str) -> None:
-        """Closes the element and what is open in it; an end of nothing is left out, and so is one outside of a cell."""
+        """Closes the element and its open descendants; ignores an end tag without a start, or outside of the current
+        cell."""
         for count, opened in enumerate(reversed(self.stack), start=1):
             if opened.name == name:
                 return self.close_last(count)
@@ -201,7 +203,7 @@ class _Page:
         self._open[element.name] += 1
 
     def _implied(self, name: str) -> int:
-        """How many of the open elements are closed where this one begins."""
+        """The number of open elements that are closed by the start of this one."""
         if name in _WORDS and name != "a":
             return 0
         ended = _LISTED.get(name, frozenset()) | (
@@ -232,7 +234,7 @@ class _Page:
 
 
 def _attributes(written: str) -> dict[str, str]:
-    """Those that may stay, the first of each name."""
+    """The allowed attributes, the first of each name."""
     found: dict[str, str] = {}
     for key, value in _ATTRIBUTE.findall(written):
         if key.lower() in _WRITTEN:

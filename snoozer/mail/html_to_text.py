@@ -1,7 +1,7 @@
-"""HTML from anywhere to the text a person reads. The result is never HTML, and one pass is enough for any input.
+"""Converts any HTML to the text a person reads. The result is never HTML, and one pass is enough for any input.
 
-`html.parser` takes quadratic time on unclosed comments and tags (CVE-2025-6069), so a megabyte could hold a process
-for minutes; this reader keeps the HTML standard's rules for where a tag ends and knows no more than text needs.
+`html.parser` takes quadratic time on unclosed comments and tags (CVE-2025-6069), so a megabyte could block a process
+for minutes; this reader keeps the HTML standard's rules for the end of a tag and implements no more than text needs.
 """
 
 import re
@@ -15,7 +15,7 @@ _TAG_END = re.compile(r"""=\s{0,20}["']|>""")
 _COMMENT_END = re.compile("--!?>")
 _HREF = re.compile(r"""\bhref\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
 _ALT = re.compile(r"""\balt\s{0,9}=\s{0,9}(?:"([^"]*)"|'([^']*)'|([^\s>"']+))""", re.IGNORECASE)
-# How senders hide the line that lists show beside the subject.
+# How senders hide the preview line that lists show next to the subject.
 _UNSEEN = re.compile(
     r"""\bstyle\s{0,9}=\s{0,9}["'][^"'>]{0,2000}?(?:display\s{0,9}:\s{0,9}none|visibility\s{0,9}:\s{0,9}hidden"""
     r"""|max-height\s{0,9}:\s{0,9}0(?:px|pt|em|%)?\s{0,9}[;!"'])""",
@@ -24,7 +24,7 @@ _UNSEEN = re.compile(
 _UNSEEN_ATTRIBUTE = re.compile(r"\shidden(?=[\s>/=])", re.IGNORECASE)
 _VALUES = re.compile(r"\"[^\"]*\"|'[^']*'")
 VOID = frozenset({"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"})
-# Mail programs run no scripts, so `noscript` is shown, and load no objects, so what stands for them is.
+# Mail programs run no scripts, so `noscript` is shown, and load no objects, so their fallback is shown.
 HIDDEN = frozenset({"script", "style", "title", "template", "svg", "iframe", "select"})
 _PREFORMATTED = frozenset({"pre", "textarea", "listing", "xmp"})
 _PARAGRAPHS = frozenset(
@@ -38,7 +38,7 @@ _LINES = _PARAGRAPHS | {
 # No character has such a number, and `unescape` raises from 4,301 digits on.
 _ENDLESS = re.compile("&#[0-9]{100,};?")
 _SPACES = re.compile(r"[ \t\r\f\v\xa0]+")
-# What fills the rest of that line: characters without a sign of their own.
+# Padding after the preview line: characters without a visible sign.
 _FILLER = re.compile("(?:[\xad\u034f\u200b-\u200d\u2060\ufeff][ \xa0\u2007]*){4,}")
 _LINKS = re.compile(r"(?:https?|ftp|webcal|mailto|tel):", re.IGNORECASE)
 _SCHEME = re.compile(r"\Ahttps?://(?:www\.(?!.*\bwww\.))?")
@@ -46,23 +46,23 @@ _HARMFUL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\
 
 
 def html_to_text(html: str) -> str:
-    """The words of a page, a line for each block, a link's target behind its words where the two differ.
+    """The words of a page, a line for each block, a link's target after its words if the two differ.
 
-    Images are their alternative text. What is not displayed is left out, unless nothing else is there.
+    Images are replaced by their alternative text. Hidden content is left out, unless there is no other.
     """
     text, is_whole = _text(html, hiding=True)
     return text if text or is_whole else _text(html, hiding=False)[0]
 
 
 def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
-    """The text, and whether nothing was left out because it is not displayed."""
+    """The text, and whether it is complete, without hidden content left out."""
     out: list[str] = []
     position = 0
     link: tuple[str, int] | None = None
     unclosed: set[str] = set()
     is_whole = True
     preformatted = False
-    # A page whose title has no end is all title to a browser; people see the words rather than none.
+    # If a title has no end tag, browsers treat the whole page as the title; we show the words instead.
     has_title_end = "</title" in html.lower()
     while (tag := NEXT_TAG.search(html, position)) is not None:
         if tag.start() > position:
@@ -100,7 +100,8 @@ def _text(html: str, *, hiding: bool) -> tuple[str, bool]:
 
 
 def _is_unseen(name: str, attributes: str, unclosed: set[str]) -> bool:
-    """Whether an element with an end is not displayed. The end of each name is looked for in vain once, and of few."""
+    """Whether an element with an end tag is hidden. A missing end tag is searched for only once per name, and for few
+    names."""
     if name in VOID or name in unclosed or len(unclosed) > MAX_UNCLOSED:
         return False
     if _UNSEEN.search(attributes) is not None:
@@ -109,7 +110,7 @@ def _is_unseen(name: str, attributes: str, unclosed: set[str]) -> bool:
 
 
 def _after_element(html: str, name: str, position: int) -> int | None:
-    """Where the element that was opened before `position` is over; None when it has no end."""
+    """The position after the end of the element that was opened before `position`; None if it has no end."""
     depth = 1
     for tag in re.compile(rf"<(/?){name}(?=[\s>/])[^<>]*>", re.IGNORECASE).finditer(html, position):
         depth += -1 if tag.group(1) else 1
@@ -119,7 +120,7 @@ def _after_element(html: str, name: str, position: int) -> int | None:
 
 
 def clean_text(text: str) -> str:
-    """Plain text for a page: lines kept, spaces at their ends and runs of blank lines gone, nothing that hides."""
+    """Clean plain text for a page: keep lines, remove trailing spaces, runs of blank lines and invisible characters."""
     text = _HARMFUL.sub("", text[: 2 * MAX_LENGTH].replace("\r\n", "\n").replace("\r", "\n").replace("\0", ""))
     lines = [line.rstrip() for line in re.split("[\n\u2028\u2029]", text)]
     kept = [line for index, line in enumerate(lines) if line or (index and lines[index - 1])]
@@ -127,18 +128,19 @@ def clean_text(text: str) -> str:
 
 
 def _words(between: str, *, lines: bool = False) -> str:
-    """The text between two tags, its line breaks being blanks unless `lines`."""
+    """The text between two tags; line breaks become blanks unless `lines`."""
     text = unescape_bounded(between)
     return text if lines else _SPACES.sub(" ", text.replace("\n", " "))
 
 
 def unescape_bounded(text: str) -> str:
-    """The text with its character references replaced, however long their numbers are."""
+    """Replace character references, however long their numbers are."""
     return unescape(_ENDLESS.sub("\ufffd", text))
 
 
 def tag_end(html: str, tag: re.Match[str]) -> int:
-    """Where the tag, comment or declaration is over. One that never ends swallows the rest, as in a browser."""
+    """The position after the tag, comment or declaration. Without an end, it includes the rest of the page, as in a
+    browser."""
     if tag.group() == "<!--":
         return _comment_end(html, tag.end())
     if tag.group(1) is None:
@@ -154,7 +156,7 @@ def tag_end(html: str, tag: re.Match[str]) -> int:
 
 
 def _comment_end(html: str, position: int) -> int:
-    """Also `<!-->` and `<!--->` are whole comments, and `--!>` ends one."""
+    """`<!-->` and `<!--->` are complete comments, and `--!>` ends a comment."""
     if html.startswith((">", "->"), position):
         return html.index(">", position) + 1
     found = _COMMENT_END.search(html, position)
@@ -162,7 +164,7 @@ def _comment_end(html: str, position: int) -> int:
 
 
 def after_hidden(html: str, name: str, position: int) -> int:
-    """Where the end tag of an element begins that is not displayed; the end of the page where it has none."""
+    """The position of the end tag of a hidden element; the end of the page if it has none."""
     return _after(html, f"</{name}", position)
 
 
@@ -175,7 +177,7 @@ def _after(html: str, what: str, position: int) -> int:
 
 
 def _target(href: str, words: str) -> str:
-    """What follows the words of a link: its target in brackets, or as it is where there are no words."""
+    """The text after the words of a link: its target in brackets, or without them if the link has no words."""
     href = "".join(href.split())
     bare = href[len("mailto:") :] if href.lower().startswith("mailto:") else href
     seen = " ".join(words.split())

@@ -3,8 +3,8 @@
 A token names one occurrence (the snooze and the promised instant) and one action, nothing else: it is never a
 login. It has no time of issue, so the same link and the same newest key give the same token in every process.
 
-A reminder has one token, of the action "see". The path behind it names the act of each button, and needs no signature:
-the page offers every act to whom it shows the occurrence. Mails of earlier releases have a token for each button.
+A reminder has one token, of the action "see". The path after it names the act of each button, and needs no signature:
+the page offers every act to anyone who may see the occurrence. Mails of earlier releases have a token for each button.
 
 Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), action (1),
 phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
@@ -25,7 +25,7 @@ from snoozer.runtime.secret_keys import derive
 
 Action = Literal["done", "again", "see"]
 
-# What a path behind a token asks for: the action, and the phrase of a button for "again".
+# By the path after a token: the action, and the phrase of a button for "again".
 ACTS: dict[str, tuple[Action, str | None]] = {
     "done": ("done", None),
     "tomorrow": ("again", "tomorrow"),

@@ -1,4 +1,4 @@
-"""Reads a message from anywhere: what a person needs to see of it, never an exception."""
+"""Parses any message into what a person needs to see of it; never raises."""
 
 import re
 from codecs import BOM_UTF8
@@ -27,7 +27,7 @@ from snoozer.mail.structure import (
     walk,
 )
 
-# How far a charset is looked for that is true for the raw bytes of header fields.
+# How far to search for a charset declaration that also applies to the raw bytes of header fields.
 _LABELS_WITHIN = 65_536
 _LABEL = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,60})", re.IGNORECASE)
 _META_WITHIN = 8_192
@@ -38,20 +38,20 @@ _YEARS = range(1970, 9999)
 
 _ENRICHED = {"text/enriched": enriched_to_text, "text/richtext": richtext_to_text}
 _SHOWN_TYPES = frozenset({"text/plain", "text/html"})
-# What is text to people only where there is no other.
+# Shown as text only if there is no other text.
 _REPORTS = frozenset({"message/delivery-status", "message/disposition-notification", "message/feedback-report"})
 _NEVER_TEXT = ("image/", "audio/", "video/", "font/", "text/html")
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 # Kinds of text that programs read.
 _FOR_PROGRAMS = re.compile(r"calendar|v-?card|directory|css|script|rtf|csv|xml|json|sgml|values|headers|html|signature")
-# A version of at most so many characters, and so many times shorter than the page beside it, only speaks of the page.
+# A plain version this short, and this much shorter than its HTML version, only refers to the HTML.
 _MAX_STUB = 300
 _STUB_TO_PAGE = 5
 
 
 @dataclass(frozen=True)
 class Attachment:
-    """A part that is not shown as text. `size` in bytes after decoding; an estimate for a part that was not read."""
+    """A part that is not shown as text. `size` in bytes after decoding; an estimate if the part was not read."""
 
     name: str
     type: str
@@ -60,7 +60,7 @@ class Attachment:
 
 @dataclass(frozen=True, kw_only=True)
 class AttachedPart:
-    """An attachment with its content. `content_id` is without its brackets; None where it has none."""
+    """An attachment with its content. `content_id` is without its brackets; None if it has none."""
 
     shown: Attachment
     content: bytes
@@ -69,10 +69,10 @@ class AttachedPart:
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedHead:
-    """What the header of a message declares, without proof.
+    """The contents of a message's header, as declared, without proof.
 
-    `message_id` is None unless well formed; `thread_ids` are those of the messages before it and then its own, as they
-    are written. `date` is in UTC.
+    `message_id` is None unless well formed; `thread_ids` are the ids of the messages before it and then its own, as
+    written. `date` is in UTC.
     """
 
     message_id: str | None
@@ -85,9 +85,9 @@ class ParsedHead:
 
 @dataclass(frozen=True, kw_only=True)
 class ParsedMessage(ParsedHead):
-    """What a message declares, without proof.
+    """The contents of a message, as declared, without proof.
 
-    `cut` is True when the message has more text than `text`. `instance` is the Snoozer that made it.
+    `cut` is True if the message has more text than `text`. `instance` is the Snoozer that made it.
     """
 
     to: Recipients
@@ -101,9 +101,10 @@ class ParsedMessage(ParsedHead):
 
 @dataclass(frozen=True, kw_only=True)
 class ReplyHead:
-    """What tells whether a message is a reply, and to what: `answers` are all ids in In-Reply-To and References.
+    """The header fields that show whether a message is a reply, and to what: `answers` are all ids in In-Reply-To and
+    References.
 
-    `automatic` is True for what a machine or a list sent (`mime.automatic`).
+    `automatic` is True if a machine or a list sent it (`mail.automatic`).
     """
 
     message_id: str | None
@@ -113,14 +114,14 @@ class ReplyHead:
     automatic: bool
 
 
-# The header fields that `parse_reply` looks at, but Date: a connected mailbox knows when a message came.
+# The header fields that `parse_reply` uses, except Date: a connected mailbox knows when a message arrived.
 REPLY_FIELDS = tuple(
     dict.fromkeys(("message-id", "in-reply-to", "references", "from", "sender", "reply-to", *automatic.FIELDS))
 )
 
 
 def parse_reply(original: bytes, *, has_null_sender: bool = False) -> ReplyHead:
-    """Reads the header only, or what there is of it. `has_null_sender` is the null return path of the envelope."""
+    """Parses the (possibly truncated) header only. `has_null_sender` is the null return path of the envelope."""
     head, _ = split_head(_readable(original[:MAX_READ_BYTES]))
     return ReplyHead(
         message_id=next(iter(headers.every_id(head.first("message-id"))), None),
@@ -132,14 +133,14 @@ def parse_reply(original: bytes, *, has_null_sender: bool = False) -> ReplyHead:
 
 
 def parse_head(original: bytes) -> ParsedHead:
-    """Reads the header only."""
+    """Parses the header only."""
     data = _readable(original[:MAX_READ_BYTES])
     head, body = split_head(data)
     return ParsedHead(**_declared(head, _fallback(data, head, body)))
 
 
 def parse(original: bytes) -> ParsedMessage:
-    """Reads at most a megabyte of text, 100 parts, 20 levels. Returns a message whatever the bytes are."""
+    """Parses at most a megabyte of text, 100 parts, 20 levels. Returns a message for any bytes."""
     data = _readable(original)
     head, body = split_head(memoryview(data))
     fallback = _fallback(data, head, bytes(body[:_LABELS_WITHIN]))
@@ -161,7 +162,7 @@ def parse(original: bytes) -> ParsedMessage:
 
 
 def parse_attachments(original: bytes) -> list[AttachedPart]:
-    """The attachments as `parse` lists them, in the same order, each of them whole."""
+    """The attachments in the order of `parse`, each with its full content."""
     parts = list(walk(*split_head(memoryview(_readable(original))), most=len(original)))
     shown = _shown_parts(parts)
     return [
@@ -172,8 +173,7 @@ def parse_attachments(original: bytes) -> list[AttachedPart]:
 
 
 def parse_html(original: bytes) -> str | None:
-    """The HTML that a message is shown as by mail programs, as it came: never to be shown without a sanitizer. None
-    where it is text alone."""
+    """The HTML version of a message, unchanged: never show it without a sanitizer. None if the message is text only."""
     data = _readable(original)
     head, body = split_head(memoryview(data))
     fallback = _fallback(data, head, bytes(body[:_LABELS_WITHIN]))
@@ -187,18 +187,18 @@ def _content_id(part: Part) -> str | None:
 
 
 def _is_listed(part: Part, shown: list[Part]) -> bool:
-    """Whether a part is an attachment. Those of a forwarded message are in that one."""
+    """Whether a part is an attachment. Attachments of a forwarded message belong to that message."""
     if any(place.startswith(FORWARDED) for place in part.path):
         return False
     return part.head.filename is not None or (part not in shown and not _is_text_in_place(part))
 
 
 def _readable(original: bytes) -> bytes:
-    """What is read of the bytes: without the mark of an editor, blank lines in front, and lines that end in CR."""
+    """Normalise the bytes: remove a byte order mark and leading blank lines, and convert line ends of CR."""
     data = original.removeprefix(BOM_UTF8)
     if b"\r" in data and b"\n" not in data:
         data = data.replace(b"\r", b"\n")
-    # A program that turned LF into CR LF where it was that already.
+    # A program converted LF into CR LF although it already was CR LF.
     data = data.replace(b"\r\r\n", b"\r\n") if b"\r\r\n" in data else data
     stripped = data.lstrip(b"\r\n")
     junk, _, rest = stripped[:_FIRST_LINE].partition(b"\n")
@@ -208,7 +208,7 @@ def _readable(original: bytes) -> bytes:
 
 
 def _fallback(data: bytes, head: Headers, body: bytes) -> str | None:
-    """The charset of raw bytes without one: what the message declares first, else what they look like."""
+    """The charset of raw bytes without one: the first declared in the message, else a guess from the bytes."""
     labels = (found.group(1).decode("ascii") for found in _LABEL.finditer(data[:_LABELS_WITHIN]))
     declared = next((label for label in labels if is_known(label) and label.lower() not in ("us-ascii", "utf-8")), None)
     if declared is not None or data[:_LABELS_WITHIN].isascii():
@@ -244,7 +244,7 @@ def _sender(head: Headers, fallback: str | None) -> Sender:
 
 
 def _shown_parts(parts: list[Part]) -> list[Part]:
-    """The parts that are text for people; where there are none, what else may be read as text."""
+    """The parts that are text for people; if there are none, other parts that can be read as text."""
     choices: tuple[Callable[[Part], bool], ...] = (
         lambda part: _is_text_in_place(part) or (part is parts[0] and part.head.type == "text/html"),
         lambda part: part.head.type.startswith("text/"),
@@ -257,7 +257,7 @@ def _shown_parts(parts: list[Part]) -> list[Part]:
 
 
 def _is_text_in_place(part: Part) -> bool:
-    """Text is shown whatever its name; a page with a name is a file, and so is text for programs."""
+    """Text is shown regardless of its name; a page with a name is a file, and so is text for programs."""
     kind = part.head.type
     if kind == "text/plain" or _is_attached(part):
         return not _is_attached(part)
@@ -272,7 +272,7 @@ def _is_attached(part: Part) -> bool:
 
 
 def _text(shown: list[Part], fallback: str | None) -> tuple[str, bool]:
-    """Every text part in order; of the versions of one alternative, the best one."""
+    """Every text part in order; of alternative versions, only the best one."""
     texts: list[str] = []
     for _, group in groupby(shown, key=_alternative):
         texts += _best_version(list(group), fallback)
@@ -281,7 +281,7 @@ def _text(shown: list[Part], fallback: str | None) -> tuple[str, bool]:
 
 
 def _best_version(versions: list[Part], fallback: str | None) -> list[str]:
-    """The plain one, unless it is empty or says little more than that there is a page."""
+    """Choose the plain version, unless it is empty or only refers to the HTML."""
     plain = _texts(versions, fallback, of="text/plain")
     length = sum(map(len, plain))
     pages = _texts(versions, fallback, of="text/html") if length <= _MAX_STUB else []
@@ -296,7 +296,7 @@ def _texts(parts: list[Part], fallback: str | None, *, of: str = "") -> list[str
 
 
 def _text_of_last_resort(parts: list[Part], fallback: str | None) -> tuple[str, bool]:
-    """The text of forwarded messages, or whatever the parts have that is readable."""
+    """The text of forwarded messages, or any other readable text of the parts."""
     for part in parts:
         if part.head.type == "message/rfc822":
             inner = list(walk(*split_head(part.content)))
@@ -323,13 +323,13 @@ def _is_readable(content: bytes) -> bool:
 
 
 def _alternative(part: Part) -> object:
-    """Parts within one multipart/alternative share a key; every other part is its own."""
+    """Parts within one multipart/alternative share a key; every other part has its own."""
     alternatives = [place for place in part.path if place.startswith("multipart/alternative")]
     return alternatives[0] if alternatives else part
 
 
 def _decoded(part: Part, fallback: str | None) -> str:
-    """The text of a part in its charset. A page may name one itself."""
+    """The text of a part in its charset. A page may declare one itself."""
     content = part.content
     html = part.head.type == "text/html"
     charset = part.head.parameter("content-type", "charset")
@@ -338,7 +338,7 @@ def _decoded(part: Part, fallback: str | None) -> str:
         charset = charset if is_known(charset) else fallback
     text = decode_bytes(content, charset, fallback=fallback)
     if content is not part.body and _CONTROLS.search(text) and _is_readable(part.body) and b" " in part.body.strip():
-        # It was not in the transfer encoding that is declared.
+        # It was not in the declared transfer encoding.
         text = decode_bytes(part.body, charset, fallback=fallback)
     return text
 
@@ -364,7 +364,7 @@ def _attachment(part: Part) -> Attachment:
 
 
 def _date(raw: bytes | None) -> datetime | None:
-    """In UTC; None for a year that a conversion to another zone could leave."""
+    """The date in UTC; None for a year that a conversion to another zone could leave."""
     try:
         date = parsedate_to_datetime(headers.sanitize_line(headers.raw_text(raw or b"")))
         date = date.replace(tzinfo=date.tzinfo or UTC).astimezone(UTC)

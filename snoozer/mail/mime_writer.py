@@ -1,8 +1,8 @@
 """Header fields and two bodies to the bytes of a mail: 7 bit, CRLF, the same in every process and every Python.
 
-The standard library's generator is not used: it folds differently from release to release, and before CVE-2024-6923
-was fixed it let a hostile subject end the header. A field that is no plain line is read back, by the library's parser
-where two readers could differ. Fields and pieces of bodies are checked one by one, and stay correct side by side: a
+The standard library's generator is not used: it folds differently from release to release, and before CVE-2024-6923 was
+fixed it let a hostile subject end the header. If a field is not a plain line, it is read back, by the library's parser
+if two readers could differ. Fields and pieces of bodies are checked one by one, and stay correct in any combination: a
 field begins with its name and ends with its line, and a piece stands between soft line breaks.
 """
 
@@ -25,7 +25,7 @@ _PRINTABLE = re.compile(r"[\x20-\x7e]+")
 _PLAIN_FIELD = re.compile(r"[A-Za-z][A-Za-z0-9-]*: [!-~](?:[ -~]*[!-~])?")
 # Fields in printable ASCII, folded with one space: every parser finds the same fields here.
 _PLAIN_HEAD = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*: [!-~][ -~]*(?:\r\n [!-~][ -~]*)*\r\n)+")
-# Fits into a line before a soft line break, needs no encoding, and does not begin as what some servers change.
+# Fits into a line before a soft line break, needs no encoding, and does not begin with text that some servers change.
 _PLAIN_PIECE = re.compile(r"(?![.F])[ -<>-~]{1,75}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
 
@@ -57,19 +57,19 @@ SOFT_BREAK = b"=\r\n"
 def write_fields(fields: Sequence[Field]) -> bytes:
     """The fields as lines, each with the value that a parser finds in it.
 
-    What is no plain line is parsed and compared with the intent. If they differ, the subject is replaced by a plain
-    one; any other field raises RoundTripError, or ValueError where it cannot be written at all.
+    A field that is not a plain line is parsed and compared with the intent. If they differ, the subject is replaced by
+    a plain one; any other field raises RoundTripError, or ValueError if it cannot be written at all.
     """
     return "".join([f"{_field(name, value)}\r\n" for name, value in fields]).encode("ascii")
 
 
 def multipart(*, text: bytes, html: bytes) -> bytes:
-    """What follows the blank line after fields with `MULTIPART`: two bodies in quoted-printable, text first."""
+    """The body after fields with `MULTIPART`: two bodies in quoted-printable, text first."""
     return _part("plain", text) + _part("html", html) + f"--{_BOUNDARY}--\r\n".encode("ascii")
 
 
 def parses_as(written: bytes, fields: Sequence[Field], body: bytes) -> bool:
-    """True when a parser finds exactly these fields with these values, then exactly this body."""
+    """True if a parser finds exactly these fields with these values, then exactly this body."""
     head, blank, rest = written.partition(b"\r\n\r\n")
     if not blank or rest != body or not is_seven_bit(written):
         return False
@@ -80,17 +80,17 @@ def quoted_printable(text: str) -> bytes:
     """Lines of at most 76 characters with CRLF between them (RFC 2045 §6.7)."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    # b2a_qp may exceed the length of a line where it encodes a blank before a line break.
+    # b2a_qp may exceed the length of a line if it encodes a blank before a line break.
     parts = text.split("\n") if " \n" in text or "\t\n" in text else [text]
     encoded = [binascii.b2a_qp(part.encode("utf-8", "replace"), istext=True) for part in parts]
     return b"\n".join(encoded).replace(b"\n", b"\r\n")
 
 
 def quoted_piece(text: str) -> bytes:
-    """Quoted-printable for a place between soft line breaks: of any number of pieces each decodes to itself."""
+    """Quoted-printable for a place between soft line breaks: adjacent pieces decode independently."""
     if _PLAIN_PIECE.fullmatch(text):
         return text.encode("ascii")
-    # With something behind it, a blank at the end stays as it is, and the last line has room for the break.
+    # Appending a letter leaves a blank at the end unencoded, and room for the break in the last line.
     written = quoted_printable(text + "x")[:-1]
     if written.startswith((b".", b"From ")):
         # Some servers double such a dot or put a ">" before such a word.
@@ -115,7 +115,7 @@ def _fields_of(head: bytes) -> list[tuple[str, str]]:
 
 
 def _matches(found: Sequence[tuple[str, str]], fields: Sequence[Field]) -> bool:
-    """True for the same names in the same order, each value, once decoded, as it was meant."""
+    """True for the same names in the same order, if each value, once decoded, is the intended one."""
     if [name for name, _ in found] != [name for name, _ in fields]:
         return False
     return all(
@@ -141,7 +141,7 @@ def format_mailbox(name: str | None, email: str) -> str:
 
 def _field(name: str, value: str) -> str:
     line = f"{name}: {value}"
-    # Every parser finds this name and this value in a plain line.
+    # In a plain line, every parser finds this name and this value.
     if len(line) <= _WIDTH and _PLAIN_FIELD.fullmatch(line) and "=?" not in value:
         return line
     if not _NAME.fullmatch(name):

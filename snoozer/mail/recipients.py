@@ -1,4 +1,4 @@
-"""To and Cc of messages from anywhere: lists of mailboxes, divided without a look at what each of them is."""
+"""To and Cc of any message: lists of mailboxes, split without parsing the mailboxes."""
 
 import re
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from snoozer.mail.headers import Sender, decode_plain, sender
 MAX_LENGTH = 20_000
 MAX_RECIPIENTS = 100
 
-# Of a list of mailboxes: an encoded word, a quoted string, a comment or an address in angle brackets, of which none is
-# divided; a run of other characters, or one of those. Their lengths are limited, so that a list takes linear time.
+# The tokens of a list of mailboxes: an encoded word, a quoted string, a comment or an address in angle brackets, all
+# indivisible; a run of other characters, or a single one. Their lengths are limited, so that a list takes linear time.
 _PIECE = re.compile(
     r'=\?[^?\s]{1,60}\?[bBqQ]\?[^?\s]{0,500}\?=|"(?:[^"\\]|\\.){0,300}"|\([^()]{0,300}\)|<[^<>]{0,300}>'
     r'|(?:(?!=\?)[^"(<,;:])+|.',
@@ -20,7 +20,8 @@ _PIECE = re.compile(
 
 @dataclass(frozen=True)
 class Recipients:
-    """The mailboxes of a To or Cc header, as declared, and how many follow those; `cut` where there are more."""
+    """The mailboxes of a To or Cc header, as declared, and how many more follow; `cut` if even that count is
+    incomplete."""
 
     mailboxes: tuple[Sender, ...] = ()
     more: int = 0
@@ -33,7 +34,7 @@ def recipients(raw: bytes, *, fallback: str | None = None) -> Recipients:
     members = [member for member in _members(text) if member.strip()]
     cut = len(raw) > MAX_LENGTH
     if cut:
-        # An address that is cut is another one.
+        # A truncated address would be another address.
         members = members[:-1]
     found = [sender(member, fallback=fallback) for member in members[:MAX_RECIPIENTS]]
     more = len(members) - MAX_RECIPIENTS
@@ -41,7 +42,7 @@ def recipients(raw: bytes, *, fallback: str | None = None) -> Recipients:
 
 
 def _members(text: str) -> Iterator[str]:
-    """A list of mailboxes, divided. A comma in a name that is not quoted divides nothing: Doe, Ann <ann@a.example>."""
+    """Split a list of mailboxes. A comma in an unquoted name does not split: Doe, Ann <ann@a.example>."""
     member: list[str] = []
     is_addressed = False
     for piece in _PIECE.findall(text):

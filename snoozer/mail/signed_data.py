@@ -1,6 +1,7 @@
-"""The text inside of an S/MIME message that is signed in one piece (RFC 8551 §3.5.2), which needs no key to be read.
+"""Extracts the text of an S/MIME message with an opaque signature (RFC 8551 §3.5.2), which needs no key.
 
-Only the way to the content is followed in the CMS structure (RFC 5652), of DER or of BER with lengths left open.
+The parser follows only the path to the content in the CMS structure (RFC 5652), in DER or in BER with indefinite
+lengths.
 """
 
 _SIGNED_DATA = bytes.fromhex("2a864886f70d010702")
@@ -10,12 +11,12 @@ _CONSTRUCTED = 0x20
 
 
 def signed_content(data: bytes) -> bytes | None:
-    """The MIME entity that was signed; None where there is none, as when it is encrypted or stands beside."""
+    """The signed MIME entity; None if there is none, because it is encrypted or the signature is detached."""
     try:
         position = _inside(data, 0, _SEQUENCE)
         position = _inside(data, _behind(data, position, _SIGNED_DATA), _EXPLICIT)
         position = _inside(data, position, _SEQUENCE)
-        # The version and the algorithms.
+        # Skip the version and the algorithms.
         position = _skipped(data, _skipped(data, position))
         position = _inside(data, position, _SEQUENCE)
         position = _inside(data, _behind(data, position, _DATA), _EXPLICIT)
@@ -25,7 +26,7 @@ def signed_content(data: bytes) -> bytes | None:
 
 
 def _element(data: bytes, position: int) -> tuple[int, int, int | None]:
-    """The tag at `position`, where its content begins, and its length; None where that is left open."""
+    """The tag at `position`, the start of its content, and its length; None if the length is indefinite."""
     tag, length = data[position], data[position + 1]
     if length < 0x80:
         return tag, position + 2, length
@@ -56,7 +57,7 @@ def _behind(data: bytes, position: int, oid: bytes) -> int:
 
 
 def _octets(data: bytes, position: int) -> bytes:
-    """A string in one piece or in several, as far as it is there."""
+    """A string in one piece or in several, even if it is truncated."""
     tag, start, length = _element(data, position)
     end = len(data) if length is None else start + length
     if tag == _OCTETS:

@@ -1,4 +1,4 @@
-"""The begin of what a message says, in one line for a list: a stranger's text, and nothing but text."""
+"""The beginning of a message's text, in one line for a list: a stranger's text, and only text."""
 
 import re
 from collections.abc import Iterable
@@ -10,15 +10,15 @@ from snoozer.mail.html_to_text import html_to_text
 from snoozer.mail.transfer_encodings import decode_body
 
 MAX_LENGTH = 140
-# So much of a text is looked through for words that are the sender's own.
+# How far to search a text for the sender's own words.
 _WITHIN = 20_000
 _MAX_LINE = 600
 
-# A line that only draws: ---, ====, ***.
+# A line of decoration: ---, ====, ***.
 _RULE = re.compile(r"[\W_]+")
 _ADDRESS = re.compile(r"\(?<?(?:https?://|mailto:)[^\s<>]+>?\)?", re.IGNORECASE)
 _QUOTED = re.compile(r"\s*[>|]")
-# What stands above a quote: "On Monday, Bob wrote:".
+# The line above a quote: "On Monday, Bob wrote:".
 _INTRODUCTION = re.compile(
     r"(?:on|am|le|el|il|em|op)\b.{3,300}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef)\b.{0,80}:",
     re.IGNORECASE,
@@ -32,25 +32,25 @@ _FIELD = re.compile(
     r"[*> ]*(?:from|to|cc|date|sent|subject|reply-to|von|an|datum|gesendet|betreff|kopie|de|à|objet|envoyé)\s?:\*?\s.*",
     re.IGNORECASE,
 )
-# Characters without a sign of their own, with which senders keep lists from showing what follows.
+# Characters without a visible sign, with which senders keep lists from showing the text after them.
 _FILLER = re.compile("[\xad\u034f\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2060-\u2064\u3164\ufeff\uffa0]+")
 
 
 def snippet(text: str) -> str:
-    """The first words of a text, at most so many characters; empty where it has none. What is quoted, and the heads of
-    what was forwarded, are left out, unless nothing else is there."""
+    """The first words of a text, at most MAX_LENGTH characters; empty if it has none. Quotes, and the heads of
+    forwarded messages, are left out, unless there is no other text."""
     lines = [line[:_MAX_LINE] for line in text[:_WITHIN].splitlines()]
     own = _joined(line for line in lines if not (_QUOTED.match(line) or _is_head(line.strip())))
     return own or _joined(line.lstrip("> |") for line in lines)
 
 
 def snippet_of(original: bytes) -> str:
-    """That of a message, or of what there is of one."""
+    """The snippet of a message, which may be truncated."""
     return snippet(message_parser.parse(original).text)
 
 
 def snippet_of_part(content: bytes, *, type: str, encoding: str, charset: str | None) -> str:
-    """That of a message whose first text begins with these bytes, as they are transferred."""
+    """The snippet of a message whose first text begins with these bytes, as they are transferred."""
     text = decode_bytes(decode_body(content, encoding), charset)
     return snippet(html_to_text(text) if type == "text/html" else text)
 

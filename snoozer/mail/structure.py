@@ -1,8 +1,8 @@
-"""The parts of a message from anywhere, in one bounded pass; never an exception.
+"""The parts of any message, in one bounded pass; never raises.
 
 The standard library's parser needs a second for a thousand nested parts and then raises; this one stops at its limits
-and keeps what it has. It forgives what mail programs forgive: a header that has no end, a boundary that is not the
-declared one, a transfer encoding that is not the declared one.
+and keeps what it has. It tolerates what mail programs tolerate: a header without an end, a boundary or a transfer
+encoding that differs from the declared one.
 """
 
 import re
@@ -19,21 +19,21 @@ from snoozer.mail.signed_data import signed_content
 from snoozer.mail.transfer_encodings import decode_body
 
 MAX_READ_BYTES = 1024 * 1024
-# What is read of a part, to know what is in it, when others have used that up.
+# Bytes of a part to read, to detect its type, after other parts have used up the limit.
 _MIN_READ_BYTES = 1_024
-# Parts of a part of a part, behind more than `MAX_READ_BYTES`, are not looked for.
+# Nested parts at this depth, behind more than `MAX_READ_BYTES`, are ignored.
 _MAX_DEPTH_OF_LARGE = 4
 _MAX_BOUNDARIES = 20_000
 MAX_DEPTH = 20
 MAX_PARTS = 100
 MAX_HEADERS = 1_000
-# What the path of a message that is shown below another one begins with.
+# The first element in the path of a message that is shown below another one.
 FORWARDED = "forwarded message"
-# Lines behind one that is no field in which the header may go on.
+# If a line is not a field, how many further lines to search for the rest of the header.
 _MAX_LOOKAHEAD = 50
 
 _FIELD = re.compile(rb"([!-9;-~]{1,100})[ \t]*:")
-# Fields that say beyond doubt that the header goes on.
+# Fields that show beyond doubt that the header continues.
 _SURE_FIELD = re.compile(
     rb"(?:from|to|cc|bcc|subject|date|message-id|received|mime-version|content-[a-z-]+|x-[a-z0-9-]+|list-[a-z]+"
     rb"|return-path|reply-to|sender|in-reply-to|references|delivered-to|dkim-signature|authentication-results"
@@ -41,13 +41,13 @@ _SURE_FIELD = re.compile(
     re.IGNORECASE,
 )
 _PARAMETER = re.compile(r";\s*([^\s=;]+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^;]*)", re.DOTALL)
-# Without the semicolon in front, or behind a comment.
+# Without the semicolon in front, or after a comment.
 _LOOSE_PARAMETER = r"(?<![\w.-]){}\s*=\s*(\"[^\"]*\"|[^\s;,\"]+)"
 _COMMENTS = r"(?:\([^()]*\)\s*)*"
 _TYPE = re.compile(rf"\s*{_COMMENTS}[\"']?([\w.+-]+)\s*/\s*{_COMMENTS}([\w.+-]+)", re.ASCII)
 _HTML_NAMES = dict.fromkeys(("html", "text/htm", "application/xhtml+xml", "text/xhtml"), "text/html")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
-# Values that are one word, so what follows a blank is something else.
+# Values that are one word, so that text after a blank does not belong to them.
 _ONE_WORD = frozenset({"charset", "format", "delsp"})
 _FIRST_BOUNDARY = re.compile(
     rb"(?:\A|\r?\n)--([^\s-][^\r\n]{0,198}?)[ \t]*\r?\n(?=content-[a-z-]+[ \t]*:)", re.IGNORECASE
@@ -65,7 +65,7 @@ class Headers:
     fields: tuple[tuple[str, bytes], ...]
 
     def first(self, name: str) -> bytes | None:
-        """The first field of that name that says something: mail programs show the first one of several."""
+        """The first non-empty field of that name: if there are several, mail programs show the first."""
         values = [value for key, value in self.fields if key == name]
         return next(filter(None, values), values[0] if values else None)
 
@@ -79,7 +79,7 @@ class Headers:
 
     @property
     def type(self) -> str:
-        """The media type in lower case; text/plain when there is none that is valid."""
+        """The media type in lower case; text/plain if there is no valid one."""
         declared = headers.raw_text(self.first("content-type") or b"")
         found = _TYPE.match(declared)
         written = f"{found.group(1)}/{found.group(2)}" if found else declared.partition(";")[0].strip()
@@ -104,7 +104,7 @@ class Headers:
 
     @property
     def filename(self) -> str | None:
-        """The declared name of an attachment, sanitized and without folders; None when it has none."""
+        """The declared name of an attachment, sanitized and without folders; None if it has none."""
         name = self.parameter("content-disposition", "filename") or self.parameter("content-type", "name") or ""
         return headers.sanitize_line(headers.decode_words(name)).replace("\\", "/").rpartition("/")[2].strip() or None
 
@@ -113,7 +113,7 @@ class Headers:
 class Part:
     """One leaf: its headers and its raw body. `path` names the multiparts around it, outermost first.
 
-    `unread` is the number of bytes behind `body`.
+    `unread` is the number of bytes after `body`.
     """
 
     head: Headers
@@ -123,12 +123,12 @@ class Part:
 
     @cached_property
     def content(self) -> bytes:
-        """The body with its transfer encoding decoded; one that is unknown, or not what the body is in, is ignored."""
+        """The body with its transfer encoding decoded; an unknown or wrong encoding is ignored."""
         return decode_body(self.body, self.head.value("content-transfer-encoding"))
 
     @property
     def size(self) -> int:
-        """Of the content; an estimate where not all was read."""
+        """The size of the content; an estimate if not all was read."""
         if not self.unread or "base64" not in self.head.value("content-transfer-encoding"):
             return len(self.content) + self.unread
         line = self.body.partition(b"\n")[0]
@@ -139,8 +139,8 @@ class Part:
 def split_head(data: _Bytes) -> tuple[Headers, _Bytes]:
     """Splits at the blank line, or where the body begins without one.
 
-    A line that is no header is ignored where the header goes on behind it, and text elsewhere; one of blanks alone ends
-    the header unless a field follows.
+    A line that is not a field is ignored if the header continues after it, and otherwise is text; a line of only blanks
+    ends the header unless a field follows.
     """
     fields, position = _split_head(bytes(data[:MAX_READ_BYTES]))
     if position == MAX_READ_BYTES and (blank := _BLANK_LINE.search(data, position - 2)) is not None:
@@ -149,7 +149,7 @@ def split_head(data: _Bytes) -> tuple[Headers, _Bytes]:
 
 
 def _split_head(data: bytes) -> tuple[list[tuple[str, bytearray]], int]:
-    """The fields, and where the body begins."""
+    """The fields, and the start of the body."""
     fields: list[tuple[str, bytearray]] = []
     position, end = 0, len(data)
     junk_ends = 0
@@ -183,7 +183,7 @@ def _split_head(data: bytes) -> tuple[list[tuple[str, bytearray]], int]:
 def walk(head: Headers, body: bytes | memoryview, *, most: int = MAX_READ_BYTES) -> Iterator[Part]:
     """Every leaf in reading order, at most `MAX_PARTS`, at most `MAX_DEPTH` multiparts deep.
 
-    Of all texts together `most` bytes are read, and as much of all that are not: pictures often come first.
+    `most` bytes are read of all texts together, and as much of all other parts: pictures often come first.
     """
     waiting: list[tuple[Headers, memoryview, tuple[str, ...]]] = [(head, memoryview(body), ())]
     left = {True: most, False: most}
@@ -223,12 +223,12 @@ def walk(head: Headers, body: bytes | memoryview, *, most: int = MAX_READ_BYTES)
 
 
 def starts_with_field(data: bytes) -> bool:
-    """Whether the first line is one of the fields that every message has some of."""
+    """Whether the first line is a field that is certainly part of a mail header."""
     return _SURE_FIELD.match(data) is not None
 
 
 def _starts_parts(fields: list[tuple[str, bytearray]], line: bytes) -> bool:
-    """Whether a line of the header is the first boundary, the blank line in front of it being missing."""
+    """Whether a line of the header is the first boundary, because the blank line in front of it is missing."""
     return line.startswith(b"--") and any(
         name == "content-type" and value.strip()[:10].lower() == b"multipart/" for name, value in fields
     )
@@ -240,13 +240,13 @@ def _line_end(data: bytes, position: int) -> int:
 
 
 def _is_header_line(data: bytes, position: int) -> bool:
-    """Whether the header goes on here: with a field, a continuation, or its blank line."""
+    """Whether the header continues here: with a field, a continuation, or its blank line."""
     line = data[position : _line_end(data, position)].rstrip(b"\r\n")
     return not line or line[:1] in b" \t" or _FIELD.match(line) is not None
 
 
 def _junk_ends(data: bytes, position: int) -> int:
-    """Where the header goes on behind a line that is no field; 0 where that line is the beginning of the body."""
+    """Where the header continues after a line that is not a field; 0 if that line is the beginning of the body."""
     for _ in range(_MAX_LOOKAHEAD):
         stop = _line_end(data, position)
         line = data[position:stop].rstrip(b"\r\n")
@@ -271,7 +271,7 @@ def _split_part(piece: memoryview) -> tuple[Headers, memoryview]:
 
 
 def _is_message(head: Headers, place: tuple[str, ...]) -> bool:
-    """Whether a part is a message to be read in its place: of a digest (RFC 2046 §5.1.5), or one that was forwarded."""
+    """Whether a part is a message to be shown in its place: in a digest (RFC 2046 §5.1.5), or forwarded."""
     around = place[-1].partition("#")[0] if place else ""
     if around == "multipart/digest":
         return head.first("content-type") is None or head.type == "message/rfc822"
@@ -280,14 +280,14 @@ def _is_message(head: Headers, place: tuple[str, ...]) -> bool:
 
 
 def _message(head: Headers, body: memoryview) -> memoryview:
-    """The message that a part holds."""
+    """The message in a part."""
     if head.value("content-transfer-encoding") in {"", "7bit", "8bit", "binary"}:
         return body
     return memoryview(Part(head, bytes(body[:MAX_READ_BYTES]), ()).content)
 
 
 def _signed(head: Headers, body: memoryview) -> memoryview | None:
-    """What is inside of an opaque signature."""
+    """The content of an opaque signature."""
     if not head.type.endswith("pkcs7-mime"):
         return None
     content = signed_content(Part(head, bytes(body[:MAX_READ_BYTES]), ()).content)
@@ -295,7 +295,7 @@ def _signed(head: Headers, body: memoryview) -> memoryview | None:
 
 
 def _decoded(head: Headers, body: memoryview) -> memoryview:
-    """A multipart that a program encoded as a whole, which is forbidden; empty when it is not encoded."""
+    """A multipart that a program encoded as a whole, which is forbidden; empty if it is not encoded."""
     read = bytes(body[:MAX_READ_BYTES])
     content = Part(head, read, ()).content
     return memoryview(b"" if content == read else content)
@@ -307,7 +307,7 @@ def _without_type(head: Headers) -> Headers:
 
 
 def _caption(head: Headers) -> bytes:
-    """What is shown above a message of a digest."""
+    """The caption above a message of a digest."""
     shown = [
         f"{name.title()}: ".encode() + value for name in ("from", "date", "subject") if (value := head.first(name))
     ]
@@ -315,14 +315,14 @@ def _caption(head: Headers) -> bytes:
 
 
 def _pieces_of(head: Headers, body: memoryview, place: tuple[str, ...], *, limit: int) -> list[memoryview]:
-    """The parts of a multipart, also of one that is encoded as a whole."""
+    """The parts of a multipart, even if it is encoded as a whole."""
     if len(place) >= _MAX_DEPTH_OF_LARGE:
         body = body[:MAX_READ_BYTES]
     return _parts_in(head, body, limit=limit) or _parts_in(head, _decoded(head, body), limit=limit)
 
 
 def _parts_in(head: Headers, body: memoryview, *, limit: int) -> list[memoryview]:
-    """The parts by the declared boundary, or by the one that the body has."""
+    """The parts by the declared boundary, or by the boundary found in the body."""
     declared = (head.parameter("content-type", "boundary") or "").strip()
     start = bytes(body[:MAX_READ_BYTES])
     if not body or (head.first("content-type") is None and not _STARTS_WITH_PARTS.match(start)):
@@ -341,7 +341,7 @@ def _parts_in(head: Headers, body: memoryview, *, limit: int) -> list[memoryview
 def _pieces(body: memoryview, boundary: bytes, *, limit: int) -> list[memoryview]:
     """The parts between the boundary lines, at most `limit`; the last boundary may be missing.
 
-    The last of several that look like the end is the end: a part inside may have the same boundary with "--" behind it.
+    If several lines look like the end, the last one is: a part inside may have the same boundary followed by "--".
     """
     marks = list(_boundary_lines(body, boundary))
     ends = [index for index, (_, _, is_end) in enumerate(marks) if is_end]
@@ -360,9 +360,10 @@ def _pieces(body: memoryview, boundary: bytes, *, limit: int) -> list[memoryview
 
 
 def _boundary_lines(body: memoryview, boundary: bytes) -> Iterator[tuple[int, int, bool]]:
-    """Where the line break before each begins, where the next line begins, and whether it is the last one.
+    """The start of the line break before each boundary, the start of the next line, and whether it is the last
+    boundary.
 
-    A pattern that begins with its letters is searched fast, so what is around them is looked at afterwards.
+    A pattern that begins with literal characters is fast, so the surrounding characters are checked afterwards.
     """
     line = re.compile(b"--" + re.escape(boundary) + rb"(--)?[ \t]{0,1000}(?:\r?(\n)|\Z)?")
     for mark in islice(line.finditer(body), _MAX_BOUNDARIES):
@@ -379,7 +380,7 @@ def _boundary_lines(body: memoryview, boundary: bytes) -> Iterator[tuple[int, in
 def _unquoted(value: str) -> str:
     value = value.strip()
     if len(value) > 1 and value[0] == value[-1] == '"':
-        # Other backslashes are meant, as in C:\TEMP.
+        # Other backslashes are literal, as in C:\TEMP.
         return re.sub(r"\\([\\\"])", r"\1", value[1:-1])
     return value.strip('"') if value.count('"') == 1 else value
 

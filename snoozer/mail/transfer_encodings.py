@@ -1,4 +1,4 @@
-"""Bodies out of the transfer encoding that is declared for them, where they are in it."""
+"""Decodes bodies from their declared transfer encoding, if they really use it."""
 
 import binascii
 import re
@@ -6,14 +6,14 @@ from collections.abc import Iterator
 
 from snoozer.mail.headers import decode_base64
 
-# A line whose mark, that it goes on in the next one, has blanks behind it.
+# A soft line break with blanks after its mark.
 _SOFT_BREAK = re.compile(rb"=[ \t]+(?=\r?\n)")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BASE64_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 
 
 def decode_body(body: bytes, encoding: str) -> bytes:
-    """An encoding that is unknown, or not what the body is in, is ignored."""
+    """Ignores an encoding that is unknown, or that the body does not use."""
     if "base64" in encoding:
         return _from_base64(body)
     if "quoted" in encoding and "printable" in encoding:
@@ -24,7 +24,7 @@ def decode_body(body: bytes, encoding: str) -> bytes:
 
 
 def _from_base64(body: bytes) -> bytes:
-    """Decoded up to where the lines are base64 no more; a body that never was is returned as it is."""
+    """Decodes up to the first line that is not base64; a body without base64 is returned unchanged."""
     lines = [line.strip() for line in body.splitlines()]
     filled = [line for line in lines if line]
     if not filled:
@@ -40,7 +40,7 @@ def _from_base64(body: bytes) -> bytes:
 
 
 def _encoded_pieces(lines: list[bytes]) -> Iterator[bytes]:
-    """The base64 of a body, padded in the middle where a program encoded it in pieces, without the words behind it."""
+    """The base64 of a body, padded in the middle if a program encoded it in pieces, without the text after it."""
     piece: list[bytes] = []
     ended = False
     for line in lines:
