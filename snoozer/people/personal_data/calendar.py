@@ -1,4 +1,4 @@
-"""What has not returned yet as a calendar, for one reading."""
+"""The snoozes that have not returned yet as a calendar, for a one-time export."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -12,7 +12,7 @@ from snoozer.people.personal_data.pages import snooze_pages
 
 
 def as_ics(engine: Engine, *, account: Account, at: datetime) -> Iterator[bytes]:
-    """The calendar in pieces; `at` is when it is made."""
+    """The calendar in pieces; `at` is the time of its creation."""
     with engine.connect() as connection:
         zones = queries.zones(connection, user_email=account.email)
     pages = snooze_pages(engine, user_email=account.email, waiting=True, alone=True)

@@ -1,4 +1,4 @@
-"""Deleting an account: asked for, taken back within a day, then done by the clock (housekeeping/erasing.py)."""
+"""Deleting an account: requested, revocable for a day, then done by the clock (housekeeping/erasing.py)."""
 
 from datetime import datetime, timedelta
 
@@ -11,12 +11,12 @@ DELAY = timedelta(hours=24)
 
 
 def request(connection: Connection, *, account_id: int, deliver: bool) -> datetime | None:
-    """Ask for it; with `deliver` what is still to come back is delivered first, else it is cancelled. Returns when it
-    is due, None where that was asked for before. Raises LastAdmin, whereupon the transaction is to be rolled back."""
+    """Request it; with `deliver`, waiting snoozes are delivered first, else they are cancelled. Returns when it is due,
+    None if it was already requested. Raises LastAdmin; the caller must then roll the transaction back."""
     with accounts.an_admin_stays(connection):
         return deletions.request(connection, account_id=account_id, delay=DELAY, deliver=deliver)
 
 
 def withdraw(connection: Connection, *, account_id: int) -> bool:
-    """Keep the account. Returns False where nothing was asked for."""
+    """Keep the account. Returns False if no deletion was requested."""
     return deletions.withdraw(connection, account_id=account_id)

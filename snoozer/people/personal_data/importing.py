@@ -1,7 +1,7 @@
-"""Importing a file: it is read once, compared with what is there, shown, and saved in one transaction once its owner
-says so. Every row becomes the importer's, whatever address the file names.
+"""Importing a file: it is parsed once, compared with existing data, shown, and saved in one transaction after its owner
+confirms. Every row becomes the importer's, whatever address the file names.
 
-Of what the file says happened only promises and times are believed: its events are replaced by one, `imported`.
+Only the file's promises and times are trusted: its events are replaced by one, `imported`.
 """
 
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ MAX_PHRASE = 200
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """How many snoozes wait now, how many are history, and whether presets were taken."""
+    """How many snoozes wait now, how many became history, and whether presets were taken."""
 
     waiting: int
     finished: int
@@ -35,7 +35,7 @@ class Imported:
 
 
 def stage(connection: Connection, *, account: Account, reading: Reading) -> None:
-    """Keep what was read until it is confirmed, in place of an earlier file."""
+    """Keep the parsed file until it is confirmed, replacing an earlier one."""
     imports.discard(connection, account_id=account.id)
     import_id = imports.begin(connection, account_id=account.id, presets=reading.presets)
     for start in range(0, len(reading.rows), PAGE_SIZE):
@@ -45,8 +45,8 @@ def stage(connection: Connection, *, account: Account, reading: Reading) -> None
 
 
 def confirm(connection: Connection, *, account: Account, limits: Limits, with_past: bool) -> Imported | None:
-    """Save what is new. With `with_past` what should have come back since comes back now, else it is history. Returns
-    None where there is nothing to confirm, or the account is being closed. Raises QuotaReached."""
+    """Save new snoozes. With `with_past`, snoozes whose time has passed return now, else they become history. Returns
+    None if there is no file to confirm, or the account is being closed. Raises QuotaReached."""
     pending = imports.lock(connection, account_id=account.id)
     if pending is None:
         return None
@@ -71,12 +71,12 @@ def confirm(connection: Connection, *, account: Account, limits: Limits, with_pa
 
 
 def discard(connection: Connection, *, account: Account) -> None:
-    """Forget what was read."""
+    """Discard the parsed file."""
     imports.discard(connection, account_id=account.id)
 
 
 def _save_presets(connection: Connection, account: Account, presets: list[list[str]]) -> bool:
-    """The file's own presets, where the person has none here and all of them mean something."""
+    """The file's own presets, if the person has none here and all of them parse."""
     now = database_time(connection)
     pairs = [(clean_phrase(label)[:MAX_LABEL], clean_phrase(phrase)) for label, phrase in presets]
     if not pairs or queries.has_presets(connection, account_id=account.id):

@@ -1,5 +1,5 @@
-"""The kept messages as .eml files in one ZIP, which is written as it is read: one message is in memory at a time. Its
-last file, PLACES, records where each was, for `restoring`."""
+"""The kept messages as .eml files in one ZIP, which is streamed: one message is in memory at a time. Its last file,
+PLACES, records the place of each, for `restoring`."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 
 class _Pieces:
-    """A file that is only written to; `take` returns what was written since."""
+    """A write-only file; `take` returns the bytes written since the last call."""
 
     def __init__(self) -> None:
         self._written: list[bytes] = []
@@ -28,7 +28,7 @@ class _Pieces:
         return len(piece)
 
     def flush(self) -> None:
-        """Nothing is held back."""
+        """Do nothing: the file has no buffer."""
 
     def take(self) -> bytes:
         pieces, self._written = b"".join(self._written), []
@@ -55,7 +55,7 @@ def as_zip(engine: Engine, *, account: Account) -> Iterator[bytes]:
 
 
 def _slug(original: bytes) -> str:
-    """A word for the name of the file, from the subject where that is plain."""
+    """A word for the name of the file, from the subject if that is plain."""
     subject = re.search(rb"^Subject:[ \t]*([^\r\n]{0,200})", original[:65_536], re.MULTILINE | re.IGNORECASE)
     words = re.sub(r"[^A-Za-z0-9]+", "-", subject[1].decode("latin-1") if subject else "").strip("-")
     return words[:40].strip("-") or "message"

@@ -1,6 +1,6 @@
-"""Reading all of a person's rows page by page: no transaction is longer than a page, and no more than one is in memory.
+"""Reads all rows of a person page by page: each transaction is as short as a page, and only one page is in memory.
 
-What is read is what was there when the ids were read; a row that changes meanwhile is read as it is then.
+The ids are read at the start; rows created later are not included, and a row that changes is read in its later state.
 """
 
 from collections.abc import Iterator, Sequence
@@ -28,8 +28,8 @@ class SnoozePage:
 def snooze_pages(
     engine: Engine, *, user_email: str, waiting: bool = False, alone: bool = False
 ) -> Iterator[SnoozePage]:
-    """A person's snoozes, live and archived; with `waiting` those that have not returned yet, with `alone` without
-    their sends and events."""
+    """A person's snoozes, live and archived; with `waiting` only snoozes that have not returned yet, with `alone`
+    without their sends and events."""
     with engine.connect() as connection:
         ids = queries.snooze_ids(connection, user_email=user_email, waiting=waiting)
     for page in _pages(ids):
@@ -39,7 +39,7 @@ def snooze_pages(
                 sends=[] if alone else queries.sends(connection, ids=page, user_email=user_email),
                 events=[] if alone else queries.events(connection, ids=page),
             )
-        # No transaction is open while what was read is written: its reader may pause.
+        # No transaction is open while the page is written: its reader may pause.
         yield found
 
 

@@ -1,4 +1,4 @@
-"""Reading a file that a person imports: line by line, each within bounds, so that no file takes long or much memory."""
+"""Parses a file that a person imports: line by line, each within limits, so that no file takes long or much memory."""
 
 import csv
 import json
@@ -12,7 +12,7 @@ from snoozer.people.personal_data.rows import MAX_SENDS, ImportRow, RowRefused, 
 from snoozer.people.personal_data.table import read_cell
 from snoozer.translations import gettext as _
 
-# A snooze whose note and subject are as long as they may be, and a reply of a mail server.
+# A snooze with a note and subject of maximum length, and a reply of a mail server.
 MAX_LINE_BYTES = 64 * 1024
 MAX_LINES = 400_000
 MAX_ROWS = 20_000
@@ -28,7 +28,7 @@ class NotAnExport(ValueError):
 
 @dataclass(kw_only=True)
 class Reading:
-    """What a file holds: its rows in their order, and the person's own presets as [label, phrase]."""
+    """The contents of a file: its rows in their order, and the person's own presets as [label, phrase]."""
 
     rows: list[ImportRow] = field(default_factory=list)
     presets: list[list[str]] = field(default_factory=list)
@@ -47,7 +47,7 @@ def read(file: IO[bytes], *, now: datetime, keep_months: int) -> Reading:
 
 @dataclass
 class _Limits:
-    """Counts what was read, and refuses what is beyond."""
+    """Counts rows, and refuses those beyond the limit."""
 
     now: datetime
     keep_months: int
@@ -75,7 +75,7 @@ class _Limits:
         return row
 
     def _once(self, row: ImportRow) -> None:
-        """A message waits once, and a snooze is in the file once."""
+        """Refuse duplicates: a message can wait only once, and a snooze can be in the file only once."""
         keys = {(row.message_id or "", row.made_at or "")}
         if row.state == "waiting":
             keys.add((row.message_id or "", "waiting"))

@@ -1,5 +1,5 @@
-"""Importing the ZIP of an export: each of its messages is kept once, byte for byte, under the id and at the place that
-it had. Nothing else of the file is believed, and it is read within bounds, whatever it is."""
+"""Importing the ZIP of an export: each of its messages is kept once, byte for byte, with its previous id and place. No
+other data of the file is trusted, and any file is read within limits."""
 
 import json
 import struct
@@ -27,16 +27,16 @@ from snoozer.people.quotas import Limits
 from snoozer.translations import gettext as _
 
 SIGNATURE = b"PK\x03\x04"
-# Each takes a lock of the database until all are saved.
+# A limit, because each message holds a lock of the database until all are saved.
 MAX_MESSAGES = 1_000
 MAX_BYTES = 100 * 1024 * 1024
 MAX_PLACES_BYTES = 4 * 1024 * 1024
 _MAX_DIRECTORY_BYTES = 1024 * 1024
 _END, _END_SIZE, _MAX_COMMENT = b"PK\x05\x06", 22, 65_536
-# It stands in front of the end, and leads to a directory of a size that the end does not name.
+# It precedes the end record, and leads to a directory whose size is not in the end record.
 _ZIP64_LOCATOR, _LOCATOR_SIZE = b"PK\x06\x07", 20
 _MEMBER_HEAD_SIZE = 30
-# `read(most)` of zipfile limits what it decompresses in these alone: bz2 and LZMA unpack a whole block into memory.
+# `read(most)` of zipfile limits decompression only for these: bz2 and LZMA unpack a whole block into memory.
 _BOUNDED_METHODS = frozenset({ZIP_STORED, ZIP_DEFLATED})
 _ENCRYPTED = 0x1
 _EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
@@ -48,7 +48,7 @@ _BROKEN = (
 
 @dataclass(frozen=True, kw_only=True)
 class Restored:
-    """How many messages are kept now, how many were here already, and how many files are no messages."""
+    """How many messages are kept now, how many were here already, and how many files are not messages."""
 
     new: int
     known: int
@@ -58,7 +58,7 @@ class Restored:
 def restore(
     connection: Connection, file: IO[bytes], *, account: Account, limits: Limits, largest_message: int
 ) -> Restored:
-    """Keep the messages of a ZIP. Raises NotAnExport for one that cannot be read or is too large, and QuotaReached."""
+    """Keep the messages of a ZIP. Raises NotAnExport if it cannot be read or is too large, and QuotaReached."""
     now = database_time(connection)
     with _open(file) as archive:
         entries = [entry for entry in archive.infolist() if entry.filename.lower().endswith(".eml")]
@@ -89,7 +89,7 @@ class _Message:
 
 
 def _open(file: IO[bytes]) -> ZipFile:
-    """Raises NotAnExport, also for a list of files that would take much memory: `ZipFile` reads it whole."""
+    """Raises NotAnExport, also for a directory that would take much memory: `ZipFile` reads it whole."""
     size = file.seek(0, 2)
     file.seek(max(0, size - _END_SIZE - _MAX_COMMENT - _LOCATOR_SIZE))
     tail = file.read()
@@ -112,7 +112,8 @@ def _open(file: IO[bytes]) -> ZipFile:
 
 
 def _overlap(entries: list[ZipInfo], *, end: int) -> bool:
-    """Whether two members share bytes, or one leaves the file: then a small file could be read for hours."""
+    """Whether two members share bytes, or a member reaches beyond the file: then a small file could
+    take hours to read."""
     spans = sorted(
         (each.header_offset, each.header_offset + _MEMBER_HEAD_SIZE + each.compress_size) for each in entries
     )
@@ -121,7 +122,7 @@ def _overlap(entries: list[ZipInfo], *, end: int) -> bool:
 
 
 def _read(archive: ZipFile, entry: ZipInfo, *, most: int) -> bytes:
-    """At most so many bytes of a member. The only place that opens one."""
+    """Read a limited number of bytes of a member. Only this function opens members."""
     if entry.compress_type not in _BOUNDED_METHODS or entry.flag_bits & _ENCRYPTED:
         raise NotAnExport(_packed_otherwise())
     try:
@@ -132,7 +133,7 @@ def _read(archive: ZipFile, entry: ZipInfo, *, most: int) -> bytes:
 
 
 def _messages(archive: ZipFile, entries: list[ZipInfo], largest_message: int) -> list[_Message]:
-    """What is a message, read once to know its digest; sizes that the ZIP names are not believed."""
+    """The files that are messages, read once to compute their digests; the sizes in the ZIP are not trusted."""
     if len(entries) > MAX_MESSAGES:
         raise NotAnExport(_too_many())
     found, total = [], 0
@@ -166,7 +167,7 @@ def _too_many() -> str:
 
 
 def _read_places(archive: ZipFile) -> dict[str, dict[str, Any]]:
-    """By the name of a file, the record of its message; nothing for a ZIP without such records."""
+    """The record of each message by its file name; empty for a ZIP without such records."""
     if PLACES not in archive.namelist():
         return {}
     content = _read(archive, archive.getinfo(PLACES), most=MAX_PLACES_BYTES + 1)

@@ -1,4 +1,4 @@
-"""One row of an import: its values, each checked. Nothing is believed that this Snoozer would not have made."""
+"""One row of an import: its values, each checked. Values that this Snoozer would not have written are refused."""
 
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -13,11 +13,11 @@ from snoozer.translations import gettext as _
 
 MAX_SUBJECT, MAX_SENDER, MAX_REFERENCE = 2_000, 320, 200
 MAX_SENDS = 1_000
-# What the grammar reads is far within these.
+# The phrases of the grammar stay far below these limits.
 MAX_INTERVAL, MAX_TIMES, MAX_YEARS = 1_000, 5_000, 11
 _EARLIEST = datetime(1970, 1, 2, tzinfo=UTC)
 _YEAR, _MONTH = timedelta(days=366), timedelta(days=30.4)
-# A case of another place is no case of this one's operators.
+# A case of another instance must not become a case for the operators of this one.
 _STATES = {"waiting": "waiting", "paused": "paused", "sent": "sent", "cancelled": "cancelled", "retired": "cancelled"}
 
 
@@ -27,8 +27,8 @@ class RowRefused(ValueError):
 
 @dataclass(kw_only=True)
 class ImportRow:
-    """A snooze of the file, or why it is left out. Times are ISO 8601, as the database reads them; `sends` is when each
-    promise that was kept was, by the promise."""
+    """A snooze of the file, or why it is left out. Times are ISO 8601, as the database reads them; `sends` maps each
+    kept promise to the time of its send."""
 
     line: int
     reason: str | None = None
@@ -57,7 +57,7 @@ class ImportRow:
 
 
 def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: int) -> ImportRow:
-    """The row of a record or of a table's line. Raises RowRefused."""
+    """Parse a JSON record or a table's line. Raises RowRefused."""
     state = _STATES.get(str(values.get("state")))
     if state is None:
         raise RowRefused(_("its state is none that an export has"))
@@ -99,7 +99,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
 
 
 def read_send(record: dict[str, Any], *, now: datetime) -> dict[str, str]:
-    """The time of a reminder that was sent, by its promise; nothing for anything else."""
+    """The time of a sent reminder, by its promise; empty for anything else."""
     if record.get("state") != "sent" or record.get("channel") != "email":
         return {}
     try:
@@ -140,13 +140,13 @@ def _note(value: Any) -> str | None:
 
 
 def read_preset(record: dict[str, Any]) -> list[str] | None:
-    """Its label and its phrase; None where one is no text."""
+    """Its label and its phrase; None if either is not a text."""
     label, phrase = (read_text(record.get(name), most=MAX_PHRASE_LENGTH) for name in ("label", "phrase"))
     return None if label is None or phrase is None else [label, phrase]
 
 
 def read_text(value: Any, *, most: int) -> str | None:
-    """A text as the database stores it, cut at so many characters; None for anything else."""
+    """A text in the form that the database stores, truncated to `most` characters; None for anything else."""
     if not isinstance(value, str) or not value.strip():
         return None
     return value[:most].replace("\x00", "").encode("utf-8", "replace").decode()
@@ -165,7 +165,7 @@ def _one_of(value: Any, names: tuple[str, ...]) -> str | None:
 
 
 def read_recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrence | None:
-    """The repetition, within bounds in which its dates are counted at once. Raises RowRefused."""
+    """The recurrence, within limits that keep the calculation of its dates fast. Raises RowRefused."""
     if value is None:
         return None
     refused = RowRefused(_("its repetition cannot be read"))

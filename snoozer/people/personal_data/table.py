@@ -1,7 +1,7 @@
 """The snoozes as a table (CSV, RFC 4180) for spreadsheets, and the cells of such a table.
 
-A spreadsheet takes a cell that begins with one of a few characters for a formula, also in a stranger's subject. Such a
-cell gets an apostrophe in front, and so does one that begins with an apostrophe: taking one away gives the text back.
+A spreadsheet treats a cell that begins with certain characters as a formula, even in a stranger's subject. Such a cell
+gets an apostrophe in front, and so does a cell that begins with an apostrophe: removing one restores the text.
 """
 
 import csv
@@ -24,12 +24,12 @@ COLUMNS = (
     "reference",
 )
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-# Spreadsheets read UTF-8 only behind this mark.
+# Spreadsheets recognise UTF-8 only by this mark.
 _MARK = "\ufeff"
 
 
 def as_csv(engine: Engine, *, account: Account) -> Iterator[bytes]:
-    """Every snooze of a person, live and archived, in pieces. Times are those of the person's zone, with the offset."""
+    """Every snooze of a person, live and archived, in pieces. Times are in the person's zone, with the offset."""
     yield _rows([COLUMNS], start=_MARK)
     for page in snooze_pages(engine, user_email=account.email, alone=True):
         records = [snooze_record(row) for row in page.snoozes]
