@@ -25,7 +25,7 @@ from snoozer.translations import gettext
 
 LINK_LIFETIME = timedelta(minutes=10)
 SESSION_LIFETIME = timedelta(days=90)
-# How long an act that asks again who one is can be done after that.
+# How long an act that requires a confirmed identity is allowed after the confirmation.
 CONFIRMED_FOR = timedelta(minutes=10)
 MAX_LINKS_PER_HOUR = 5
 MAX_LISTED_SESSIONS = 50
@@ -36,15 +36,15 @@ LinkState = Literal["good", "used", "expired", "other browser", "unknown"]
 
 
 class InvalidAddress(ValueError):
-    """The text is no mail address."""
+    """The text is not a mail address."""
 
 
 class InvalidZone(ValueError):
-    """The text is no time zone."""
+    """The text is not a time zone."""
 
 
 class LastAdmin(Exception):
-    """The account is the last one that was given the role admin, and stays."""
+    """The account is the last with the role admin, and is not changed."""
 
     def __init__(self) -> None:
         super().__init__("That is the last admin; give another account the role admin first.")
@@ -62,7 +62,8 @@ class Invitation:
 
 @dataclass(frozen=True, kw_only=True)
 class ClosedAccount:
-    """An account that is closed now; `changed` is False when it was closed before, `sessions` counts those ended."""
+    """An account that is closed now; `changed` is False if it was closed before, `sessions` counts the
+    ended sessions."""
 
     id: int
     email: str
@@ -88,8 +89,8 @@ def create(connection: Connection, *, email: str, role: str | None = None, zone:
 
 
 def set_role(connection: Connection, *, id: int, role: Role) -> accounts.RoleChange | None:
-    """Give an account a role. Returns None when there is no such account. Raises LastAdmin, whereupon the transaction
-    is to be rolled back."""
+    """Give an account a role. Returns None if there is no such account. Raises LastAdmin; the caller must then roll the
+    transaction back."""
     accounts.lock_roles(connection)
     changed = accounts.set_role(connection, id=id, role=role)
     if changed is not None:
@@ -99,8 +100,8 @@ def set_role(connection: Connection, *, id: int, role: Role) -> accounts.RoleCha
 
 @contextmanager
 def an_admin_stays(connection: Connection) -> Iterator[None]:
-    """Raises LastAdmin at the end of the block where there was an admin before it, and there is none any more. Others
-    that change who is one wait until the transaction ends."""
+    """Raises LastAdmin at the end of the block if there was an admin before it and none remains. Concurrent changes of
+    admins wait until the transaction ends."""
     accounts.lock_roles(connection)
     had_one = accounts.has_admin(connection)
     yield
@@ -114,10 +115,10 @@ def _keep_an_admin(connection: Connection, *, role_before: str | None, role: str
 
 
 def close(connection: Connection, *, email: str) -> ClosedAccount | None:
-    """Close an account: sessions end, signing in and tokens are refused. Returns None when there is no such account.
+    """Close an account: sessions end, signing in and tokens are refused. Returns None if there is no such account.
 
-    Its snoozes still come back by mail: what was accepted is not lost. Raises LastAdmin, whereupon the transaction is
-    to be rolled back.
+    Its snoozes still come back by mail: accepted snoozes are not lost. Raises LastAdmin; the caller must then roll the
+    transaction back.
     """
     with an_admin_stays(connection):
         closed = accounts.close(connection, email=normalize(email))
@@ -156,9 +157,9 @@ def check_zone(zone: str) -> None:
 
 
 def request_sign_in(connection: Connection, *, email: str, browser: str, known: str | None) -> Invitation | None:
-    """A sign-in link bound to `browser` (a secret in its cookie); None when this address gets none (now).
+    """A sign-in link bound to `browser` (a secret in its cookie); None if this address gets none (now).
 
-    `known` is the secret of a browser that signed in to this account before: it has a limit of its own. An address
+    `known` is the secret of a browser that signed in to this account before: it has a separate limit. An address
     without an account costs the same work, now and when a code is tried.
     """
     email = normalize(email)
@@ -179,7 +180,7 @@ def request_sign_in(connection: Connection, *, email: str, browser: str, known: 
 
 
 def console_sign_in_token(connection: Connection, *, email: str, lifetime: timedelta = LINK_LIFETIME) -> str | None:
-    """The token of a sign-in link for the console: single use, any browser. None when it is refused."""
+    """The token of a sign-in link for the console: single use, any browser. None if it is refused."""
     token, email = secrets.token_urlsafe(32), normalize(email)
     account_id = accounts.request_sign_in(
         connection,
@@ -231,7 +232,8 @@ def open_session(
     device: str | None,
     lifetime: timedelta = SESSION_LIFETIME,
 ) -> str | None:
-    """Open a session for who showed that the account is theirs; returns its token, None without an open account."""
+    """Open a session for a person who proved that the account is theirs; returns its token, None without an open
+    account."""
     if account_id is None:
         return None
     token = secrets.token_urlsafe(32)
@@ -256,7 +258,7 @@ def session_account(connection: Connection, *, session: str) -> Account | None:
 
 
 def is_confirmed(connection: Connection, *, session: str) -> bool:
-    """Whether the person of this session showed within CONFIRMED_FOR who they are, by signing in or by a code."""
+    """Whether the person of this session confirmed their identity within CONFIRMED_FOR, by signing in or by a code."""
     return accounts.session_is_confirmed(connection, token_hash=digest(session), within=CONFIRMED_FOR)
 
 
@@ -273,7 +275,7 @@ def sign_out(connection: Connection, *, session: str) -> None:
 
 
 def list_sessions(connection: Connection, *, account_id: int, session: str) -> list[accounts.BrowserSession]:
-    """The browsers in which a person is signed in, the one of `session` first."""
+    """The browsers in which a person is signed in, starting with the browser of `session`."""
     return accounts.list_sessions(
         connection, account_id=account_id, token_hash=digest(session), max_sessions=MAX_LISTED_SESSIONS
     )
@@ -287,8 +289,8 @@ def end_session(connection: Connection, *, account_id: int, id: int) -> bool:
 def end_everywhere(
     connection: Connection, *, account_id: int, kept: str | None, tokens: bool = False, feeds: bool = False
 ) -> int:
-    """End all sessions of a person, but the one `kept`, and what could become one; with `tokens` also the API tokens,
-    with `feeds` the addresses of feeds. Returns how many sessions were ended."""
+    """End all sessions of a person except `kept`, and pending sign-ins; with `tokens` also the API tokens, with `feeds`
+    the addresses of feeds. Returns how many sessions were ended."""
     kept_hash = _digest_or_none(kept)
     return accounts.end_everywhere(connection, account_id=account_id, kept_hash=kept_hash, tokens=tokens, feeds=feeds)
 

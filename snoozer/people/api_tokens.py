@@ -16,7 +16,7 @@ from snoozer.runtime import secret_keys
 
 PREFIX = "snz_"  # A public prefix, so that a leaked token can be recognised.
 MAX_NAME_LENGTH = 60
-# How many a person can have that are not revoked. A command makes more.
+# The largest number of unrevoked tokens that a person may create. A command may create more.
 MAX_TOKENS = 50
 
 
@@ -30,7 +30,7 @@ class NewToken:
 
 @dataclass(frozen=True, kw_only=True)
 class Grant:
-    """What a valid token stands for: an open account, and what the program may do in its name."""
+    """The rights of a valid token: an open account, and the scopes in which the program may act for it."""
 
     id: int
     account: Account
@@ -38,7 +38,7 @@ class Grant:
 
 
 class TokenExpired(Exception):
-    """The token was valid once; its end has come."""
+    """The token was valid once, and has expired."""
 
 
 def create(
@@ -49,7 +49,7 @@ def create(
     scopes: Iterable[Scope] = ALL_SCOPES,
     expires_at: datetime | None = None,
 ) -> NewToken | None:
-    """Create a token; None when there is no open account of this address. Raises InvalidAddress."""
+    """Create a token; None if there is no open account with this address. Raises InvalidAddress."""
     secret = PREFIX + secrets.token_urlsafe(32)
     wanted, printable = set(scopes), "".join(sign if sign.isprintable() else " " for sign in name)
     id = api_tokens.create(
@@ -64,8 +64,8 @@ def create(
 
 
 def touch(connection: Connection, *, id: int) -> None:
-    """Record that a token was used, to the minute. To be called in a transaction without any other change that a crash
-    must not undo: its commit waits for no disk."""
+    """Record that a token was used, to the minute. Call it in a transaction without any other change that must survive
+    a crash: its commit does not wait for the disk."""
     api_tokens.touch(connection, id=id)
 
 
@@ -75,7 +75,7 @@ def list_all(connection: Connection, *, email: str | None) -> list[Token]:
 
 
 def not_revoked(connection: Connection, *, email: str) -> list[Token]:
-    """A person's tokens, those that have expired among them, without their secrets, newest first."""
+    """A person's tokens, including expired ones, without their secrets, newest first."""
     return [token for token in reversed(list_all(connection, email=email)) if token.revoked_at is None]
 
 
@@ -97,7 +97,7 @@ def revoke(connection: Connection, *, which: str) -> list[tuple[int, str]]:
 
 
 def find(connection: Connection, *, secret: str) -> Grant | None:
-    """What a token stands for; None when it is unknown, revoked, or its account is closed. Raises TokenExpired."""
+    """The grant of a token; None if the token is unknown, revoked, or its account is closed. Raises TokenExpired."""
     found = api_tokens.find(connection, token_hash=secret_keys.digest(secret))
     if found is None:
         return None

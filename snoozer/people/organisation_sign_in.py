@@ -1,7 +1,7 @@
-"""USE CASE of signing in at an organisation's provider: whose account that is, and which role its groups give.
+"""USE CASE of signing in at an organisation's provider: find the account, and apply the role of the person's groups.
 
-A person is known by the provider's subject, which never changes hands. The first time the account is the one of the
-address that the provider verified; there is one afterwards where there was none.
+A person is known by the provider's subject, which is never reassigned. The first sign-in uses the account of the
+address that the provider verified, and creates it if there is none.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from snoozer.people import accounts as sign_ins
 from snoozer.people.oidc.provider import Claims
 from snoozer.runtime.secret_keys import digest
 
-# The provider is asked again after a day: who left the organisation is signed out by then, and has no role of its.
+# The provider is asked again after a day: a person who left the organisation is then signed out and loses its role.
 SESSION_LIFETIME = GROUP_ROLE_LIFETIME
 
 Why = Literal["no_address", "closed", "another_identity"]
 
 
 class NotSignedIn(Exception):
-    """The provider knows the person, and there is no account for them. `why` is for programs."""
+    """The provider knows the person, but they have no account. `why` is for programs."""
 
     def __init__(self, why: Why) -> None:
         super().__init__(why)
@@ -33,8 +33,8 @@ class NotSignedIn(Exception):
 def sign_in(
     connection: Connection, claims: Claims, *, roles: Mapping[str, Role], replaces: str | None, device: str | None
 ) -> str:
-    """Open a session; returns its token. The role by groups is what they give now, None where they give none. Raises
-    NotSignedIn."""
+    """Open a session; returns its token. The role by groups is set from their current groups, None if these have no
+    role. Raises NotSignedIn."""
     account_id = accounts.identity_owner(connection, issuer=claims.issuer, subject=claims.subject)
     if account_id is None:
         account_id = _first_time(connection, claims)
@@ -52,15 +52,15 @@ def sign_in(
 
 
 def confirm(connection: Connection, claims: Claims, *, account_id: int, session: str) -> bool:
-    """Confirm a session by a fresh sign-in; returns False where that was another person's."""
+    """Confirm a session by a fresh sign-in; returns False if another person signed in."""
     if accounts.identity_owner(connection, issuer=claims.issuer, subject=claims.subject) != account_id:
         return False
     return accounts.confirm_session(connection, token_hash=digest(session), account_id=account_id)
 
 
 def unlink(connection: Connection, *, account_id: int) -> int:
-    """Let the next person at the provider who has the account's address sign in to it; returns how many could before.
-    For an address that another person got."""
+    """Let the next person at the provider who has the account's address sign in to it; returns how many identities were
+    removed. Use it after an address was given to another person."""
     return accounts.remove_identities(connection, account_id=account_id)
 
 

@@ -1,6 +1,6 @@
 """USE CASE of quotas: how much one person, token, mailbox or network may use in a period, for all processes together.
 
-What is refused is not counted: the caller's transaction, in which it would have been counted, is rolled back.
+Refused uses are not counted: the caller's transaction, in which they would have been counted, is rolled back.
 """
 
 import hashlib
@@ -19,9 +19,9 @@ MINUTE = timedelta(minutes=1)
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 MEBIBYTE = 1024 * 1024
-# A process takes this part of what is left of a quota of requests at a time.
+# A process takes this fraction of the rest of a quota of requests at a time.
 SHARE = 32
-# What the rows of a message take, however small it is.
+# The storage for the rows of a message, however small it is.
 MIN_UPLOAD = 4096
 
 
@@ -82,7 +82,7 @@ class Quota:
 
 @dataclass(frozen=True, kw_only=True)
 class Standing:
-    """What is left of a quota, and in how many seconds its next period begins."""
+    """The rest of a quota, and in how many seconds its next period begins."""
 
     quota: Quota
     most: int
@@ -92,8 +92,8 @@ class Standing:
 
 @dataclass(frozen=True, kw_only=True)
 class Share:
-    """What a process took of a quota to count it by itself, until the period ends in `seconds_left`; `left` is what
-    remains for others. Without a limit `taken` is None, and the share is for a minute."""
+    """A share of a quota that a process counts by itself, until the period ends in `seconds_left`; `left` remains for
+    other processes. Without a limit `taken` is None, and the share is valid for a minute."""
 
     quota: Quota
     most: int
@@ -131,7 +131,8 @@ _SIGN_INS = Quota("sign_ins_per_hour", HOUR, N_("sign-in mails an hour for one n
 def spend_snooze(
     connection: Connection, limits: Limits, *, user_email: str, token: str | None = None
 ) -> list[Standing]:
-    """Count one snooze of a person, and of the API token that makes it. Returns what is left. Raises QuotaReached."""
+    """Count one snooze of a person, and of the API token that makes it. Returns the remaining amounts. Raises
+    QuotaReached."""
     standings = [] if token is None else [_spend(connection, limits, _TOKEN_SNOOZES, token)]
     standings += [_spend(connection, limits, quota, user_email) for quota in (_SNOOZES, _SNOOZES_OF_DAY)]
     return [standing for standing in standings if standing is not None]
@@ -140,8 +141,8 @@ def spend_snooze(
 def share_of_requests(
     connection: Connection, limits: Limits, *, user_email: str, token: str, wanted: Mapping[str, int | None]
 ) -> list[Share]:
-    """Take some of a person's and a token's requests a minute, for a process that counts its requests itself and is
-    back when they are used. `wanted` has the names of the quotas, each with what is known to be left of it. Raises
+    """Take some of a person's and a token's requests per minute, for a process that counts its requests itself and
+    returns when they are used up. `wanted` maps the names of the quotas to the amount known to be left. Raises
     QuotaReached."""
     subjects = ((TOKEN_REQUESTS, token), (REQUESTS, user_email))
     return [
@@ -152,8 +153,8 @@ def share_of_requests(
 
 
 def _share(connection: Connection, limits: Limits, quota: Quota, subject: str, *, left: int | None) -> Share:
-    """A part of what is left, which gets smaller towards the end: no quota is exceeded, and what other processes hold
-    unused is small."""
+    """A fraction of the rest, which gets smaller towards the end: no quota is exceeded, and other processes hold little
+    of it unused."""
     most: int = getattr(limits, quota.name)
     if most == 0:
         return Share(quota=quota, most=0, taken=None, left=0, seconds_left=quota.period.total_seconds())
@@ -169,8 +170,8 @@ def _share(connection: Connection, limits: Limits, quota: Quota, subject: str, *
 def spend_snoozes(
     connection: Connection, limits: Limits, *, user_email: str, count: int, token: str | None = None
 ) -> list[Standing]:
-    """Count one act of a person, or of their API token, that snoozes `count` messages: once in its minute, and each in
-    its day. Returns what is left. Raises QuotaReached."""
+    """Count one act of a person, or of their API token, that snoozes `count` messages: once per minute, and each
+    message per day. Returns the remaining amounts. Raises QuotaReached."""
     standings = [] if token is None else [_spend(connection, limits, _TOKEN_SNOOZES, token)]
     standings.append(_spend(connection, limits, _SNOOZES, user_email))
     standings.append(_spend(connection, limits, _SNOOZES_OF_DAY, user_email, amount=count))
@@ -189,12 +190,12 @@ def spend_mail(connection: Connection, limits: Limits, *, user_email: str, size:
 
 
 def spend_mailbox_check(connection: Connection, limits: Limits, *, user_email: str) -> None:
-    """Count a look for a person's mail server, or a login there. Raises QuotaReached."""
+    """Count a search for a person's mail server, or a login there. Raises QuotaReached."""
     _spend(connection, limits, _MAILBOX_CHECKS, user_email)
 
 
 def spend_export(connection: Connection, limits: Limits, *, user_email: str) -> None:
-    """Count a file of all that a person has. Raises QuotaReached."""
+    """Count an export of all data of a person. Raises QuotaReached."""
     _spend(connection, limits, _EXPORTS, user_email)
 
 
@@ -214,7 +215,7 @@ def spend_sign_in(connection: Connection, limits: Limits, *, network: str) -> No
 
 
 def _spend(connection: Connection, limits: Limits, quota: Quota, subject: str, *, amount: int = 1) -> Standing | None:
-    """Returns what is left; None without a limit."""
+    """Return the remaining amount; None without a limit."""
     most: int = getattr(limits, quota.name)
     if most == 0:
         return None

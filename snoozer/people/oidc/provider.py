@@ -1,7 +1,7 @@
 """Sign-in at an organisation's provider by OpenID Connect: the authorization code with PKCE, and the id token.
 
-The provider's addresses come from its discovery document, its keys from there too; both are kept for an hour, and keys
-are read again at once for a token of a key that is not known yet. Nothing of a token leaves this module but its claims.
+The provider's endpoints come from its discovery document, as do its keys; both are kept for an hour, and keys are read
+again at once if a token has an unknown key. Only the claims of a token leave this module.
 """
 
 import json
@@ -25,23 +25,23 @@ from snoozer.runtime import outbound_http
 from snoozer.runtime.oauth import Http
 from snoozer.runtime.outbound_http import HttpError, Limits
 
-# Why there was no sign-in: the provider is away or misconfigured, refused the code, or its token is not one for us.
+# Why a sign-in failed: the provider is away or misconfigured, refused the code, or its token is not valid for us.
 Code = Literal["away", "configuration", "refused", "token"]
 
 SECONDS = 10.0
 MAX_BYTES = 256 * 1024
 KEEP_SECONDS = 3_600.0
-# For a token of an unknown key the keys are read again, at most this often.
+# If a token has an unknown key, the keys are read again, at most this often.
 REREAD_SECONDS = 30.0
-# Clocks differ.
+# Allowed difference between clocks.
 LEEWAY_SECONDS = 60
-# How long ago a fresh sign-in may have been.
+# The largest age of a fresh sign-in.
 FRESH_SECONDS = 600
 VERIFIER_LENGTH, STATE_LENGTH = 64, 43
 MAX_TOKEN_LENGTH = 32_000
 MAX_SUBJECT_LENGTH = 255
 MAX_GROUPS = 2_000
-# Asymmetric ones only: with HS256 everybody who knows the client's secret could sign, with "none" everybody.
+# Only asymmetric algorithms: with HS256 everybody who knows the client's secret could sign, with "none" everybody.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA", "Ed25519")
 DISCOVERY = "/.well-known/openid-configuration"
 
@@ -49,7 +49,7 @@ Key = RSAKey | ECKey | OKPKey
 
 
 class OidcError(Exception):
-    """There was no sign-in. The text is for the log: which check failed, without anything of a token."""
+    """The sign-in failed. The text is for the log: which check failed, without anything of a token."""
 
     def __init__(self, code: Code, problem: str) -> None:
         super().__init__(problem)
@@ -58,7 +58,7 @@ class OidcError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Begun:
-    """A sign-in that begins: where the browser goes, and what is kept until it is back."""
+    """The start of a sign-in: the URL for the browser, and the state to keep until it returns."""
 
     url: str = field(repr=False)
     state: str = field(repr=False)
@@ -68,7 +68,7 @@ class Begun:
 
 @dataclass(frozen=True, kw_only=True)
 class Claims:
-    """Who signed in. `email` is None unless the provider says that it is verified."""
+    """The person who signed in. `email` is None unless the provider says that it is verified."""
 
     issuer: str
     subject: str
@@ -86,7 +86,7 @@ class _Metadata:
 
 
 class Provider:
-    """An organisation's provider; of one process, for any number of sign-ins."""
+    """An organisation's provider; one per process, for any number of sign-ins."""
 
     def __init__(self, registration: Registration, *, tls: ssl.SSLContext | None = None) -> None:
         self.registration = registration
@@ -97,7 +97,7 @@ class Provider:
         self._keys: tuple[float, list[Key]] | None = None
 
     def begin(self, *, redirect_uri: str, fresh: bool = False) -> Begun:
-        """A sign-in; with `fresh` the provider is to ask for the credentials again. Raises OidcError."""
+        """Begin a sign-in; with `fresh` the provider must ask for the credentials again. Raises OidcError."""
         metadata, verifier, state = self._discovered(), generate_token(VERIFIER_LENGTH), generate_token(STATE_LENGTH)
         nonce = secrets.token_urlsafe(32)
         extra = {"prompt": "login", "max_age": "0"} if fresh else {}
@@ -107,7 +107,7 @@ class Provider:
         return Begun(url=url, state=state, nonce=nonce, verifier=verifier)
 
     def finish(self, *, code: str, verifier: str, nonce: str, redirect_uri: str, fresh: bool = False) -> Claims:
-        """Who signed in with this code, which works once. Raises OidcError."""
+        """The claims of the person who signed in with this code, which works once. Raises OidcError."""
         metadata = self._discovered()
         session = self._session(metadata, redirect_uri)
         try:
@@ -142,7 +142,7 @@ class Provider:
             return known[1]
         issuer = self.registration.issuer
         found = self._json(issuer.rstrip("/") + DISCOVERY)
-        # RFC 8414, 3.3: another one's document would send the browser, and the secret, elsewhere.
+        # RFC 8414, 3.3: another issuer's document would send the browser, and the secret, elsewhere.
         if found.get("issuer") != issuer:
             raise OidcError("configuration", "the discovery document is of another issuer")
         metadata = _Metadata(
@@ -163,7 +163,7 @@ class Provider:
         return url
 
     def _json(self, url: str, *, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """What a GET answers, at this address only: no redirect is followed."""
+        """The JSON of a GET from this address only: redirects are not followed."""
         try:
             answer = outbound_http.request("GET", url, limits=self._limits, headers=headers, tls=self._tls)
             found = json.loads(answer.body) if answer.status == 200 else None
@@ -181,7 +181,7 @@ class Provider:
         return claims
 
     def _verified(self, token: str, metadata: _Metadata) -> dict[str, Any]:
-        """The claims of a token that one of the provider's keys signed."""
+        """Verify that a key of the provider signed the token, and return the claims."""
         try:
             header = jws.extract_compact(token.encode("ascii")).headers()
         except (JoseError, ValueError, TypeError):
@@ -211,7 +211,7 @@ class Provider:
         return keys
 
     def _with_userinfo(self, claims: dict[str, Any], access_token: object, metadata: _Metadata) -> dict[str, Any]:
-        """Some providers name address and groups there only. What the id token says takes precedence."""
+        """Some providers return address and groups only there. The claims of the id token take precedence."""
         if metadata.userinfo_endpoint is None or not isinstance(access_token, str) or not access_token.isprintable():
             return claims
         found = self._json(metadata.userinfo_endpoint, headers={"Authorization": f"Bearer {access_token}"})
@@ -237,7 +237,7 @@ class Provider:
 def _check_claims(
     claims: Mapping[str, Any], registration: Registration, *, nonce: str, now: float, fresh: bool
 ) -> None:
-    """OpenID Connect Core, 3.1.3.7. Raises OidcError."""
+    """Check the claims as in OpenID Connect Core, 3.1.3.7. Raises OidcError."""
     audience = claims.get("aud")
     audiences = [audience] if isinstance(audience, str) else _list(audience)
     subject, given = claims.get("sub"), claims.get("nonce")
@@ -263,7 +263,7 @@ def _check_claims(
 
 
 def _public_key(found: object) -> Key | None:
-    """A key that signs; None for others: an `oct` key of a JWKS would make a secret of what is public."""
+    """A key that signs; None for others: with an `oct` key of a JWKS, a public value would act as the secret."""
     if not isinstance(found, dict) or found.get("kty") not in {"RSA", "EC", "OKP"} or found.get("use", "sig") != "sig":
         return None
     try:

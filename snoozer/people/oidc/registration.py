@@ -1,4 +1,4 @@
-"""How sign-in at an organisation's provider is configured: the settings, and what they come to."""
+"""The configuration of sign-in at an organisation's provider: the settings, and the result of parsing them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ class Registration:
 
 
 class OidcSettings(BaseModel):
-    """The part of the settings that is about it."""
+    """The settings for sign-in at a provider."""
 
     mail_sign_in: Literal["on", "off"] = Field(default="on", alias="SNOOZER_MAIL_SIGN_IN")
     oidc_issuer: str = Field(default="", alias="SNOOZER_OIDC_ISSUER")
@@ -35,7 +35,7 @@ class OidcSettings(BaseModel):
 
     @property
     def oidc(self) -> Registration | None:
-        """The organisation's provider, None where none is configured. Raises ValueError where a part is missing."""
+        """The organisation's provider, None if none is configured. Raises ValueError if a part is missing."""
         parts = {
             "SNOOZER_OIDC_ISSUER": self.oidc_issuer,
             "SNOOZER_OIDC_CLIENT_ID": self.oidc_client_id,
@@ -62,14 +62,14 @@ class OidcSettings(BaseModel):
 
     @property
     def oidc_roles(self) -> Mapping[str, Role]:
-        """The roles that groups of the organisation give. Raises ValueError."""
+        """The roles for the organisation's groups. Raises ValueError."""
         try:
             return parse_group_roles(self.oidc_group_roles)
         except ValueError as error:
             raise ValueError(f"SNOOZER_OIDC_GROUP_ROLES: {error}") from None
 
     def check_oidc(self) -> None:
-        """Raises ValueError where sign-ins are half configured, or where there would be none."""
+        """Raises ValueError if sign-ins are only partly configured, or if none would be possible."""
         _ = self.oidc_roles
         if self.oidc is None and self.mail_sign_in == "off":
             raise ValueError("SNOOZER_MAIL_SIGN_IN is off, and without SNOOZER_OIDC_ISSUER there is no other sign-in")
