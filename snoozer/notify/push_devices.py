@@ -1,9 +1,9 @@
 """USE CASE of notifications: a person subscribes a device, chooses what it shows, and removes it.
 
-A browser subscribes with our public key (VAPID), and its push service takes pushes of the private one alone, so the
-pair outlives SECRET_KEY: it is made once, kept in the database, and encrypted with the ring as passwords of mailboxes
-are. A newer key of the ring re-encrypts it. Where no key of the ring opens it any more there is a new pair, and the
-devices of the old one say that they are to be switched on anew.
+A browser subscribes with our public key (VAPID), and its push service accepts only pushes signed with the private one,
+so the pair outlives SECRET_KEY: it is made once, kept in the database, and encrypted with the ring like the passwords
+of mailboxes. A newer key of the ring re-encrypts it. If no key of the ring decrypts it any more, a new pair is made,
+and the devices of the old pair ask to be switched on again.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ MAX_ENDPOINT_LENGTH = 1_000
 
 
 class NotSubscribed(Exception):
-    """The device gets no notifications: the account has no room for it, or its subscription cannot be used."""
+    """The device gets no notifications: the account has too many devices, or its subscription cannot be used."""
 
     def __init__(self, code: Literal["room", "subscription"]) -> None:
         super().__init__(code)
@@ -33,7 +33,7 @@ class NotSubscribed(Exception):
 
 
 def public_key(connection: Connection, *, key_ring: Sequence[str]) -> bytes:
-    """The key with which a browser subscribes; made where there is none that can be used."""
+    """The key with which a browser subscribes; created if there is no usable one."""
     return _current(connection, key_ring)[1]
 
 
@@ -72,7 +72,7 @@ def subscribe(
 
 
 def is_endpoint(endpoint: str, *, allow_private: bool) -> bool:
-    """Whether a push may be sent there, as far as the URL says: its addresses are checked at each connection."""
+    """Whether a push may be sent to this URL, judging by the URL only: its addresses are checked at each connection."""
     try:
         target = urlsplit(endpoint)
         _ = target.port
@@ -91,14 +91,14 @@ def is_endpoint(endpoint: str, *, allow_private: bool) -> bool:
 
 
 def signing_key(ring: Sequence[str], secret: bytes) -> tuple[str, bytes | None]:
-    """The private key of a pair, and how it is to be stored anew where that was under an older key of the ring. Raises
-    Undecryptable."""
+    """The private key of a pair, and its new ciphertext if it was under an older key of the ring.
+    Raises Undecryptable."""
     private = encryption.decrypt(ring, secret)
     return private, None if encryption.is_current(ring, secret) else encryption.encrypt(ring, private)
 
 
 def key_opens(connection: Connection, *, key_ring: Sequence[str]) -> bool:
-    """Whether pushes can be signed: a key of the ring opens the newest pair."""
+    """Whether pushes can be signed: a key of the ring decrypts the newest pair."""
     newest = devices.newest_key(connection)
     try:
         return newest is None or bool(signing_key(key_ring, newest.private_key)[0])

@@ -1,4 +1,4 @@
-"""What is pushed to a device: a title, a subject only where the person chose so, and what its buttons may do."""
+"""The contents of a push: a title, a subject only if the person chose so, and tokens for its buttons."""
 
 import json
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from datetime import datetime
 from snoozer.mail import links
 from snoozer.mail.links import Action, Link
 
-# Each button has a token of its own, which can do that and nothing else.
+# Each button has its own token, which permits only that act.
 BUTTONS: dict[str, tuple[Action, str | None]] = {
     "done": ("done", None),
     "hour": ("again", "in 1 hour"),
@@ -20,7 +20,7 @@ MAX_SUBJECT_LENGTH = 150
 def compose(
     *, snooze_id: int, scheduled_for: datetime, subject: str | None, words: dict[str, str], keys: Sequence[str]
 ) -> bytes:
-    """The text of a push, as the service worker reads it. `words` has the title, and the names of the buttons."""
+    """The text of a push in the service worker's format. `words` has the title, and the names of the buttons."""
     occurrence = Link(snooze_id=snooze_id, scheduled_for=scheduled_for)
     tokens = {
         name: links.sign(replace(occurrence, action=action, phrase=phrase), keys=keys)
@@ -29,7 +29,7 @@ def compose(
     content = {
         "title": words["title"],
         "body": _clipped(subject),
-        # One notification for an occurrence: it takes the place of its own, and of no other.
+        # One notification per occurrence: it replaces only its own predecessor.
         "tag": links.occurrence_id(links.sign(occurrence, keys=keys)),
         "open": f"/push/open/{snooze_id}",
         "unsaved": words["unsaved"],
@@ -39,6 +39,6 @@ def compose(
 
 
 def _clipped(subject: str | None) -> str:
-    """One line of what can be shown."""
+    """One line of printable characters."""
     line = " ".join("".join(char if char.isprintable() else " " for char in subject or "").split())
     return line if len(line) <= MAX_SUBJECT_LENGTH else f"{line[:MAX_SUBJECT_LENGTH].rstrip()}…"

@@ -1,8 +1,8 @@
 """One push to one device, by the ledger's protocol: claimed, connected, marked, sent, recorded.
 
-The mark is committed when the connection to the push service stands, just before the request leaves. What fails before
-it did not leave, and is tried again; after it, an answer decides, and where none came the push is uncertain and is not
-sent again: a second notification is worth less than none.
+The mark is committed when the connection to the push service is open, just before the request is sent. If a push fails
+before the mark, it was not sent and is tried again; after it, the response decides, and without a response the push is
+uncertain and is not sent again: a duplicate notification is worse than none.
 """
 
 import logging
@@ -29,33 +29,33 @@ from snoozer.translations import language_of, speaking
 
 log = logging.getLogger(__name__)
 
-# For a whole request, the lookup of its name included. A claim and a mark last much longer than that.
+# Limit for a whole request, including the lookup of its name. A claim and a mark last much longer than that.
 REQUEST_SECONDS = 10.0
 LEASE = timedelta(seconds=60)
 FIRST_DELAY = timedelta(seconds=5)
 MAX_DELAY = timedelta(minutes=30)
-# How often a push is tried again that fails here, as by a defect of ours.
+# How often to retry a push that fails on our side, for example by a defect.
 MAX_DEFECTS = 3
-# An answer is a sentence at most.
+# A response is a sentence at most.
 MAX_ANSWER = 64 * 1024
-# At once, and what one sweep ends.
+# Concurrent pushes, and how many one sweep ends.
 SENDERS = 4
 MAX_EXPIRED = 500
 
 GONE = frozenset({404, 410})
-# Its push service does not know our key, or was subscribed with another one.
+# Its push service does not know our key, or the subscription used another one.
 REFUSED = frozenset({400, 401, 403})
 _NEVER = frozenset({"refused_address", "url", "insecure", "port"})
 
 
 class _NotMarked(Exception):
-    """The claim was lost, or the process is to end, before the request left."""
+    """Before the request was sent, the claim was lost or the process began to stop."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PushSender:
-    """Sends what is claimed. `contact` is whom a push service asks about our pushes; `stopping` is set when the process
-    is to end: what was not marked yet is given back."""
+    """Sends claimed pushes. `contact` is the address for push services' questions; `stopping` is set when the process
+    is to end: pushes without a mark are then given back."""
 
     engine: Engine
     keys: Sequence[str] = field(repr=False)
@@ -68,13 +68,13 @@ class PushSender:
     word: str = field(default="push", init=False)
 
     def claim(self) -> ClaimedPush | None:
-        """The next push that is due; None where none is."""
+        """The next push that is due; None if there is none."""
         with self.engine.begin() as connection:
             return push.claim(connection, lease=LEASE)
 
     def send(self, claimed: ClaimedPush) -> None:
-        """Send one push and record what became of it. Raises SQLAlchemyError where that cannot be written: before the
-        mark it is tried again when the lease is over, after it the push is uncertain then."""
+        """Send one push and record the result. Raises SQLAlchemyError if that cannot be written: before the mark the
+        push is tried again when the lease is over, after it the push is then uncertain."""
         self.failpoint("push_claimed", str(claimed.device_id))
         try:
             headers, body = self._request(claimed)
@@ -92,12 +92,12 @@ class PushSender:
         return self._answered(claimed, answer)
 
     def sweep(self) -> None:
-        """End what comes too late, and what a lost worker had marked."""
+        """End expired pushes, and pushes that a lost worker had marked."""
         with self.engine.begin() as connection:
             push.expire(connection, batch_size=MAX_EXPIRED)
 
     def release_failed(self, claimed: ClaimedPush) -> None:
-        """A push that failed here is tried again a few times; one whose request may have left is uncertain. Raises
+        """Retry a push that failed on our side a few times; if its request may have been sent, it is uncertain. Raises
         SQLAlchemyError."""
         with self.engine.begin() as connection:
             push.mark_uncertain(connection, push=claimed, reason="error", delay=timedelta(0))
@@ -185,7 +185,7 @@ class PushSender:
     def _release(
         self, claimed: ClaimedPush, reason: str, status: int | None, *, wait: timedelta = timedelta(0)
     ) -> None:
-        """Tried again after a growing wait, and not before the push service asked for it."""
+        """Retry after a growing wait, and not before the time that the push service requested."""
         pause = max(self._delay(max(claimed.attempts, claimed.failures)), wait)
         self._write(
             lambda connection: push.release(connection, push=claimed, reason=reason, status=status, delay=pause)
@@ -206,5 +206,5 @@ class PushSender:
 
 
 def _wait(answer: Answer) -> timedelta:
-    """What a Retry-After asks for, at most MAX_DELAY."""
+    """The wait that a Retry-After requests, at most MAX_DELAY."""
     return min(timedelta(seconds=outbound_http.seconds_of(answer.retry_after) or 0.0), MAX_DELAY)

@@ -1,5 +1,5 @@
-"""Sends what other people's servers take, pushes and webhooks, from threads and with connections of its own, so that
-none of those servers delays a mail or a return. Nothing that goes wrong here ends it."""
+"""Sends pushes and webhooks to other people's servers, in separate threads and with separate connections, so that none
+of those servers delays a mail or a return. No exception stops the loop."""
 
 import logging
 import time
@@ -17,15 +17,15 @@ from snoozer.runtime.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
-# The dispatcher's connection, and one for the short transactions of all senders, who wait for each other there.
+# A connection for the dispatcher, and another for the short transactions of all senders, who take turns.
 CONNECTIONS = 2
 SWEEP_SECONDS = 5.0
-# How long a fact is kept in memory while the database is away.
+# How long a result is kept in memory while the database is away.
 RECORD_SECONDS = 50.0
 
 
 class Claimed(Protocol):
-    """Something that one sender holds."""
+    """An item that one sender holds."""
 
     @property
     def id(self) -> int: ...
@@ -35,7 +35,7 @@ C = TypeVar("C", bound=Claimed)
 
 
 class Sender(Protocol[C]):
-    """Claims what is due, and sends it. `word` is what it sends; `stopping` is set when the process is to end."""
+    """Claims due items, and sends them. `word` is their name in logs; `stopping` is set when the process is to end."""
 
     @property
     def word(self) -> str: ...
@@ -43,21 +43,21 @@ class Sender(Protocol[C]):
     def stopping(self) -> Event: ...
 
     def claim(self) -> C | None:
-        """The next one that is due; None where none is."""
+        """The next due item; None if there is none."""
 
     def send(self, claimed: C) -> None:
-        """Send one, and record what became of it."""
+        """Send an item, and record the result."""
 
     def release_failed(self, claimed: C) -> None:
-        """One failed here, by a defect of ours."""
+        """Handle an item that failed on our side, by a defect."""
 
     def sweep(self) -> None:
-        """End what no sender will."""
+        """End items that no sender will."""
 
 
 class SendLoop(Generic[C]):
-    """Claims what is due and sends it, up to `senders` at once, between `start` and `stop`. Any number of processes may
-    run one."""
+    """Claims and sends due items, up to `senders` at once, between `start` and `stop`. Any number of processes may run
+    one."""
 
     def __init__(self, sender: Sender[C], *, senders: int, poll: float) -> None:
         self._sender, self._poll = sender, poll
@@ -71,7 +71,7 @@ class SendLoop(Generic[C]):
         self._thread.start()
 
     def stop(self) -> None:
-        """What is on its way comes to its end, within the seconds of a request."""
+        """Wait for requests in flight, at most one request timeout."""
         self._stop.set()
         self._sent.set()
         self._thread.join()
@@ -84,13 +84,14 @@ class SendLoop(Generic[C]):
                 self._turn()
                 backoff.reset()
             except Exception as error:
-                # Also what is a defect of ours: a thread that ends would end all sending of this process unseen.
+                # Catches defects, too: if this thread ended, the process would silently stop all sending.
                 text = error_text(error) if isinstance(error, SQLAlchemyError) else type(error).__name__
                 log.warning("what %ss are due is sent later: %s", self._sender.word, text)
                 self._stop.wait(backoff.next_wait())
 
     def _turn(self) -> None:
-        """Hand one to a sender; wait where there is none, or no sender is free. What was sent may let another go."""
+        """Hand an item to a sender; wait if there is none, or no sender is free. A finished send may free the next
+        item."""
         if time.monotonic() - self._swept_at > SWEEP_SECONDS:
             self._sender.sweep()
             self._swept_at = time.monotonic()
@@ -117,28 +118,27 @@ class SendLoop(Generic[C]):
 
 
 def drain(sender: Sender[C]) -> None:
-    """Send what is due, one after the other. Where a server is away, the rest for it is left alone after one try."""
+    """Send due items one after the other. If a server is away, its other items are skipped after one try."""
     sender.sweep()
     while not sender.stopping.is_set() and (claimed := sender.claim()) is not None:
         send(sender, claimed)
 
 
 def send(sender: Sender[C], claimed: C) -> None:
-    """Send one; an error of ours is logged, without anything of its content, and keeps no other waiting."""
+    """Send one item; an error on our side is logged, without its content, and does not delay other items."""
     try:
         sender.send(claimed)
     except SQLAlchemyError as error:
         log.warning("%s %d: %s", sender.word, claimed.id, error_text(error))
     except Exception as error:
         log.error("%s %d failed here: %s", sender.word, claimed.id, type(error).__name__)
-        # Where that cannot be written, its claim ends by its lease.
+        # If that cannot be written, the claim ends with its lease.
         with suppress(SQLAlchemyError):
             sender.release_failed(claimed)
 
 
 def write_fact(engine: Engine, statement: Callable[[Connection], object], *, word: str, stopping: Event) -> None:
-    """Write what became of something, again and again while the database is away. Raises SQLAlchemyError when that
-    lasts."""
+    """Record a result, retrying while the database is away. Raises SQLAlchemyError if that lasts."""
     until, backoff = time.monotonic() + RECORD_SECONDS, Backoff(first=0.1, cap=5.0)
     while True:
         try:

@@ -1,4 +1,4 @@
-"""What a webhook says: a pointer to a snooze, and no copy of it."""
+"""The body of a webhook: a reference to a snooze, not a copy of it."""
 
 import json
 from datetime import UTC, datetime
@@ -6,7 +6,7 @@ from typing import Any
 
 from snoozer.translations import N_
 
-# In the order in which they come to a snooze.
+# In the order in which they happen to a snooze.
 EVENTS = ("created", "edited", "due", "sent", "returned", "done", "cancelled", "stuck")
 TEST = "test"
 # Why an endpoint is off.
@@ -34,7 +34,7 @@ def compose(
     reference: str | None,
     subject: str | None,
 ) -> str:
-    """The body of a webhook: always the same text for the same event. `subject` is left out where it is None."""
+    """The body of a webhook: always the same text for the same event. `subject` is left out if it is None."""
     data: dict[str, Any] = {}
     if snooze_id is not None:
         data = {

@@ -1,6 +1,6 @@
-"""The mail that tells an owner that a webhook was switched off: sent by whichever worker takes it first.
+"""The mail that informs an owner that a webhook was switched off: sent by whichever worker takes it first.
 
-It has no ledger: after a crash behind its dot it comes again, with the same Message-ID. It names no address.
+It has no ledger: after a crash following its dot it is sent again, with the same Message-ID. It names no address.
 """
 
 import logging
@@ -22,15 +22,15 @@ from snoozer.translations import language_of, speaking
 
 log = logging.getLogger(__name__)
 
-# How often one is looked for.
+# How often to check for a notice.
 POLL_SECONDS = 15.0
-# What is held longer is tried again.
+# A notice that is held longer than this is tried again.
 LEASE = timedelta(minutes=15)
 MAIL_SECONDS = 15.0
 
 
 class NoticeSender:
-    """Sends what is due. `stopping` is set when the process is to end."""
+    """Sends due notices. `stopping` is set when the process is to end."""
 
     word = "notice"
 
@@ -39,15 +39,15 @@ class NoticeSender:
         self._engine, self._server, self._mail_from, self._base_url = engine, server, mail_from, base_url
 
     def claim(self) -> Notice | None:
-        """The next one, for LEASE; None where none is due."""
+        """Claim the next notice, for LEASE; None if there is none."""
         with self._engine.begin() as connection:
             return ledger.take_notice(connection, lease=LEASE)
 
     def sweep(self) -> None:
-        """Nothing: what a lost worker held is due again when its lease is over."""
+        """Do nothing: a lost worker's notice is due again when its lease is over."""
 
     def send(self, claimed: Notice) -> None:
-        """Send one. What the mail server does not take for now is due again when the lease is over."""
+        """Send one notice. If the mail server temporarily refuses it, it is due again when the lease is over."""
         domain = headers.mail_from_domain(self._mail_from)
         language = language_of(claimed.locale)
         with speaking(language):
@@ -79,4 +79,4 @@ class NoticeSender:
             ledger.end_notice(connection, notice=claimed)
 
     def release_failed(self, claimed: Notice) -> None:
-        """It is due again when its lease is over."""
+        """Do nothing: the notice is due again when its lease is over."""

@@ -1,8 +1,8 @@
 """One event to one endpoint: claimed, connected, sent, recorded.
 
-Where no answer came, or a worker was lost, it is repeated with the same id: at least once. The events of one
-snooze go out in order. An endpoint that takes nothing is tried with growing waits for three days and is then switched
-off; 410 switches it off at once. A redirect is an answer, and is not followed.
+Without a response, or if a worker is lost, a delivery is repeated with the same id: at least once. The events of one
+snooze are sent in order. A failing endpoint is retried with growing waits for three days and is then switched off; 410
+switches it off at once. A redirect counts as the response, and is not followed.
 """
 
 import logging
@@ -27,29 +27,29 @@ from snoozer.runtime.outbound_http import Answer, HttpError, Limits
 log = logging.getLogger(__name__)
 
 SENDERS = 8
-# So many of them at most are at endpoints that failed or answered late last time.
+# At most this many senders work on endpoints whose last response failed or was late.
 TROUBLED = SENDERS // 2
-# On their way to one endpoint, of different snoozes.
+# Concurrent deliveries to one endpoint, for different snoozes.
 AT_ONCE = 4
-# For a whole request, the lookup of its name included. A claim lasts much longer than that.
+# Limit for a whole request, including the lookup of its name. A claim lasts much longer than that.
 REQUEST_SECONDS = 15.0
 LEASE = timedelta(seconds=60)
 FIRST_DELAY = timedelta(seconds=5)
-# An endpoint that failed is left alone for so long at most; a delivery waits up to two hours (runtime/backoff.py).
+# The longest pause of a failed endpoint; a delivery waits up to two hours (runtime/backoff.py).
 MAX_PAUSE = timedelta(minutes=30)
 MAX_RETRY_AFTER = timedelta(hours=6)
 RETRY_FOR = timedelta(days=3)
-# Of an answer's body so much is kept for its owner.
+# Bytes of the response body to store for the owner.
 MAX_ANSWER = 2_000
 GONE = 410
 
 
 class _NotSent(Exception):
-    """The process is to end, or stood still since the claim, before the request left."""
+    """Before the request was sent, the process began to stop, or was suspended since the claim."""
 
 
 class WebhookSender:
-    """Sends what is claimed. `stopping` is set when the process is to end: what has not left yet is given back."""
+    """Sends claimed deliveries. `stopping` is set when the process is to end: unsent deliveries are then given back."""
 
     word = "webhook"
 
@@ -72,7 +72,7 @@ class WebhookSender:
         self._lock = Lock()
 
     def claim(self) -> ClaimedDelivery | None:
-        """The next delivery, of the endpoint whose turn it is; None where nothing can be sent now."""
+        """The next delivery, for the endpoint whose turn it is; None if none can be sent now."""
         with self._lock:
             has_room = len(self._troubled) < TROUBLED
         with self.engine.begin() as connection:
@@ -84,13 +84,14 @@ class WebhookSender:
         return claimed
 
     def sweep(self) -> None:
-        """End what lost workers held for endpoints that are off; the rest is claimed again when its lease is over."""
+        """End deliveries of lost workers to endpoints that are off; others are claimed again when their
+        lease is over."""
         with self.engine.begin() as connection:
             ledger.end_lapsed(connection)
 
     def send(self, claimed: ClaimedDelivery) -> None:
-        """Send one delivery and record what became of it. Raises SQLAlchemyError where that cannot be written: it is
-        repeated when the lease is over."""
+        """Send one delivery and record the result. Raises SQLAlchemyError if that cannot be written: it is repeated
+        when the lease is over."""
         try:
             self._send(claimed, until=time.monotonic() + LEASE.total_seconds() - 2 * self._seconds)
         finally:
@@ -98,7 +99,7 @@ class WebhookSender:
                 self._troubled.discard(claimed.id)
 
     def release_failed(self, claimed: ClaimedDelivery) -> None:
-        """What failed here is tried again as what failed there. Raises SQLAlchemyError."""
+        """Retry a failure on our side like a failure of the endpoint. Raises SQLAlchemyError."""
         self._failed(claimed, Outcome(reason="error"))
 
     def _send(self, claimed: ClaimedDelivery, *, until: float) -> None:

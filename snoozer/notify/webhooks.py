@@ -1,8 +1,8 @@
 """USE CASE of webhooks: a person adds an endpoint, rotates its secret, and switches it on again; and how a delivery is
 signed (Standard Webhooks).
 
-A secret is shown once, when it is made. It is kept encrypted, with the ring of SECRET_KEY, as passwords of mailboxes
-are. While it rotates, the one before signs too.
+A secret is shown once, when it is made. It is kept encrypted, with the ring of SECRET_KEY, like the passwords of
+mailboxes. While it rotates, the previous secret signs, too.
 """
 
 import secrets
@@ -25,13 +25,13 @@ from snoozer.runtime import encryption
 MAX_ENDPOINTS = 10
 MAX_URL_LENGTH = 1_000
 SECRET_OCTETS = 32
-# How long the secret before signs too.
+# How long the previous secret also signs.
 OVERLAP = timedelta(hours=24)
 
 
 class NotAdded(Exception):
-    """The endpoint is not added: its URL cannot be used, it names no event, or there is no room, or one of this
-    URL."""
+    """The endpoint is not added: its URL cannot be used or is already in use, it names no event, or
+    there are too many."""
 
     def __init__(self, code: Literal["url", "events", "room"]) -> None:
         super().__init__(code)
@@ -81,7 +81,7 @@ def change(connection: Connection, *, account_id: int, id: int, events: Sequence
 
 
 def rotate(connection: Connection, *, account_id: int, id: int, key_ring: Sequence[str]) -> str | None:
-    """Make a new secret, and return it; the one before signs too for OVERLAP. None where this person has no such
+    """Make a new secret, and return it; the previous one also signs for OVERLAP. None if this person has no such
     endpoint."""
     secret = _new_secret()
     sealed = encryption.encrypt(key_ring, secret)
@@ -90,14 +90,15 @@ def rotate(connection: Connection, *, account_id: int, id: int, key_ring: Sequen
 
 
 def ordered(events: Sequence[str]) -> list[str]:
-    """These events, each once. Raises NotAdded where there is none, or an unknown one."""
+    """These events without duplicates. Raises NotAdded if there are none, or an unknown one."""
     if not events or not set(events) <= set(EVENTS):
         raise NotAdded("events")
     return [event for event in EVENTS if event in events]
 
 
 def is_url(url: str, *, allow_private: bool) -> bool:
-    """Whether a webhook may be sent there, as far as the URL says: its addresses are checked at each connection."""
+    """Whether a webhook may be sent to this URL, judging by the URL only: its addresses are checked at
+    each connection."""
     try:
         target = urlsplit(url)
         _ = target.port
@@ -118,7 +119,7 @@ def is_url(url: str, *, allow_private: bool) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A signed delivery. `renewed` are its secrets under a newer key of the ring, where they were under an older."""
+    """A signed delivery. `renewed` are its secrets under a newer key of the ring, if they were under an older key."""
 
     headers: dict[str, str] = field(repr=False)
     body: bytes = field(repr=False)

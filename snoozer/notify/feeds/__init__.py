@@ -1,4 +1,4 @@
-"""USE CASE of feeds: addresses with a secret at which a calendar or a feed reader finds what is a person's.
+"""USE CASE of feeds: addresses with a secret at which a calendar or feed reader finds a person's snoozes.
 
-What is snoozed as a calendar (RFC 5545) also is a file of the export. Only the sha256 of a secret is stored.
+The calendar of snoozed messages (RFC 5545) is also a file of the export. Only the sha256 of a secret is stored.
 """

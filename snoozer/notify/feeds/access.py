@@ -1,5 +1,5 @@
-"""A person makes the address of a feed, sees when it was last used, and revokes it; who has it reads that feed
-alone."""
+"""A person makes the address of a feed, sees when it was last used, and revokes it; the address gives access to that
+feed only."""
 
 import secrets
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ MAX_NAME_LENGTH = 60
 
 @dataclass(frozen=True, kw_only=True)
 class NewFeed:
-    """A feed that was made; its secret is known only now."""
+    """A new feed; its secret is known only now."""
 
     id: int
     secret: str
 
 
 def create(connection: Connection, *, account_id: int, kind: Kind, name: str, shows_subject: bool) -> NewFeed | None:
-    """Make a feed of this person's; None where the account has MAX_FEEDS, or was closed meanwhile."""
+    """Make a feed of this person's; None if the account has MAX_FEEDS, or was closed in the meantime."""
     if kind not in get_args(Kind):
         raise ValueError(f"there is no feed of the kind {kind!r}")
     secret = secrets.token_urlsafe(32)
@@ -45,7 +45,7 @@ def create(connection: Connection, *, account_id: int, kind: Kind, name: str, sh
 
 
 def open_feed(connection: Connection, *, secret: str, kind: Kind) -> Feed | None:
-    """The feed of this secret, which is in use; None where there is none of that kind."""
+    """The feed of this secret, whose use is recorded; None if there is none of that kind."""
     feed = feeds.find(connection, secret_hash=digest(secret), kind=kind)
     if feed is not None:
         feeds.touch(connection, id=feed.id)

@@ -1,5 +1,5 @@
-"""What came back as a feed of Atom (RFC 4287), written by the standard library: feedgen's last release is of 2023, and
-it needs lxml."""
+"""Returned messages as an Atom feed (RFC 4287), written with the standard library: feedgen's last release is from 2023,
+and it needs lxml."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -15,8 +15,8 @@ NAMESPACE = "http://www.w3.org/2005/Atom"
 
 
 def as_atom(rows: Sequence[Found], *, feed: Feed, pages: str, language: str) -> bytes:
-    """The feed of these returns, newest first; `pages` is the address of all snoozes' pages. It does not hold its own
-    address, which is its secret."""
+    """The feed of these returns, newest first; `pages` is the base URL of the snoozes' pages. It does not contain its
+    own address, which is its secret."""
     root = ElementTree.Element("feed", {"xmlns": NAMESPACE, "xml:lang": language})
     _add(root, "id", _urn(uuid5(NAMESPACE_URL, f"snoozer feed {feed.id} {feed.created_at.astimezone(UTC)}")))
     _add(root, "title", "Snoozer")

@@ -1,5 +1,5 @@
-"""What has not returned yet as a calendar (RFC 5545): an event for each snooze, with its repetition where a rule of
-the calendar means the same. The export and the feed are made of these."""
+"""Snoozes that have not returned yet as a calendar (RFC 5545): an event for each snooze, with a recurrence rule if the
+calendar has an equivalent one. The export and the feed are made of these."""
 
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,13 +19,13 @@ from snoozer.translations import gettext as _
 _DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 _FREQUENCY = {"day": "DAILY", "week": "WEEKLY", "month": "MONTHLY", "year": "YEARLY"}
 _MOMENT = timedelta(microseconds=1)
-# The rules of zones are written out up to then.
+# The rules of zones are written for this many years.
 _YEARS_OF_RULES = 20
 
 
 @dataclass(frozen=True, kw_only=True)
 class Shown:
-    """What of a snooze is in its event. `pages` is the address of all snoozes' pages, None for no link."""
+    """The parts of a snooze that its event shows. `pages` is the base URL of the snoozes' pages, None for no link."""
 
     texts: bool = True
     sender: bool = True
@@ -39,8 +39,8 @@ EXPORTED = Shown()
 def as_calendar(
     rows: Iterable[Found], *, zones: Iterable[str | None], year: int, shown: Shown, refreshed_after: timedelta | None
 ) -> Iterator[bytes]:
-    """The calendar of these snoozes in pieces; `zones` are theirs, `year` is the present one. A program that follows it
-    reads it anew after `refreshed_after`."""
+    """The calendar of these snoozes in pieces; `zones` are theirs, `year` is the current one. A program that subscribes
+    to it reads it again after `refreshed_after`."""
     calendar = Calendar()
     calendar.add("prodid", "-//Snoozer//Snoozer//EN")
     calendar.add("version", "2.0")
@@ -59,12 +59,13 @@ def as_calendar(
 
 @lru_cache(maxsize=64)
 def _rules(name: str, year: int) -> bytes:
-    """When the clocks of a zone change."""
+    """The clock changes of a zone."""
     span = date(year - 1, 1, 1), date(year + _YEARS_OF_RULES, 1, 1)
     zone = Timezone.from_tzid(name, first_date=span[0], last_date=span[1])
     zone.pop("comment", None)
     for observance in zone.subcomponents:
-        # By the clock that ends there (RFC 5545, 3.6.5); the library writes what one that is set forward shows then.
+        # A change is given in the offset before it (RFC 5545, 3.6.5); if clocks are set forward, the library writes
+        # it in the offset after it.
         early = max(observance.TZOFFSETTO - observance.TZOFFSETFROM, timedelta(0))
         changes = [change - early for change in (observance.DTSTART, *(date for date, *_end in observance.rdates))]
         observance.DTSTART = changes[0]
@@ -80,7 +81,7 @@ def _rules(name: str, year: int) -> bytes:
 
 
 def _yearly(changes: Sequence[datetime], *, until: int) -> dict[str, Any] | None:
-    """The rule of changes on the same day of each year, such as its last Sunday of March, at one hour; None where they
+    """The rule of changes on the same day of each year, such as the last Sunday of March, at one hour; None if they
     follow no such rule, or end before `until`. Some programs read no list of dates there (RFC 5545, 3.6.5)."""
     if [change.year for change in changes] != list(range(until - len(changes) + 1, until + 1)):
         return None
@@ -95,8 +96,8 @@ def _yearly(changes: Sequence[datetime], *, until: int) -> dict[str, Any] | None
 
 
 def rule_of(recurrence: Recurrence, *, promise: datetime, zone: str) -> dict[str, Any] | None:
-    """The rule (RRULE) of what repeats from `promise` on; None where a calendar would count other days: where weekends
-    move it, or the promise is no occurrence of it."""
+    """The rule (RRULE) of a recurrence from `promise` on; None if a calendar would compute other days, because weekends
+    move it, or the promise is not an occurrence of it."""
     here = promise.astimezone(zone_of(zone))
     left = recurrence.after(here.date() - timedelta(days=1))
     following = next_occurrence(recurrence, after=promise - _MOMENT, zone=zone)
@@ -122,13 +123,13 @@ def _month_rule(recurrence: Recurrence, here: datetime) -> dict[str, Any]:
     day = recurrence.day or 1
     if day in {-1, 31}:
         return months | {"bymonthday": -1}
-    # A month without that day has its last one: the last of these that it has.
+    # In a month without that day, use its last day: the last of these days that exists.
     return months | ({"bymonthday": list(range(28, day + 1)), "bysetpos": -1} if day > 28 else {"bymonthday": day})
 
 
 def _event(row: Found, shown: Shown) -> Event:
     event = Event()
-    # The same for this snooze in every calendar of it, here and where it is imported.
+    # The same in every calendar of this snooze, here and after an import.
     event.add("uid", str(uuid5(NAMESPACE_URL, f"snoozer:{row.message_id} {row.created_at.astimezone(UTC)}")))
     event.add("dtstamp", row.updated_at.astimezone(UTC))
     event.add("created", row.created_at.astimezone(UTC))
@@ -174,7 +175,7 @@ def _is_zone(name: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text without control characters but line breaks and tabs."""
+    """The text without control characters except line breaks and tabs."""
     return "".join(char for char in text if char in "\n\t" or char.isprintable())
 
 
