@@ -1,5 +1,5 @@
-"""APScheduler's SQLAlchemy job store as a source: when each job is next, from the table, and what it is called with,
-from its pickled state, which restricted_pickle reads."""
+"""APScheduler's SQLAlchemy job store as a source: the next run of each job is read from the table, its arguments from
+its pickled state by restricted_pickle."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -17,7 +17,7 @@ from snoozer.timephrase.zones import canonical
 
 
 def job_store(url: str, *, name: str = "apscheduler_jobs") -> Source:
-    """The jobs of its table; of a paused one why it is left out."""
+    """The jobs of its table; a paused job has the reason why it is left out."""
     return lambda: _read(url, name)
 
 
@@ -30,7 +30,7 @@ def _read(url: str, name: str) -> Iterator[Record]:
         column("job_state", LargeBinary()),
         schema=schema or None,
     )
-    # What is too long is not even fetched.
+    # A state that is too long is not even fetched.
     state = case((func.length(jobs.c.job_state) <= MAX_BYTES, jobs.c.job_state))
     for row in databases.rows(url, select(jobs.c.id, jobs.c.next_run_time, state.label("job_state"))):
         yield _record(row)
@@ -67,7 +67,7 @@ def _record(row: dict[str, Any]) -> Record:
 
 
 def _zone(state: dict[str, Any]) -> str:
-    """The zone in which its trigger counts."""
+    """The zone of its trigger."""
     trigger = getattr(state.get("trigger"), "state", None)
     zone = trigger.get("timezone") if isinstance(trigger, dict) else None
     key = zone.key if isinstance(zone, ZoneInfo) else "UTC"

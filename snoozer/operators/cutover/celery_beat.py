@@ -1,7 +1,7 @@
 """The tables of django-celery-beat as a source: clocked tasks, crontabs and intervals that are switched on.
 
-What Celery holds elsewhere is no table: the shelve file of plain beat repeats what stands in the code and is a pickle;
-ETA tasks are messages in a broker. Those that workers hold are printed by `celery inspect scheduled --json`.
+Celery's other data is not in tables: the shelve file of plain beat is a pickle that repeats the code's schedule; ETA
+tasks are messages in a broker. `celery inspect scheduled --json` prints the ETA tasks that workers hold.
 """
 
 import json
@@ -22,7 +22,7 @@ _CRONTAB = ("minute", "hour", "day_of_week", "day_of_month", "month_of_year", "t
 
 
 def beat_tables(url: str) -> Source:
-    """The periodic tasks; of one that is switched off or has no equal here why it is left out."""
+    """The periodic tasks; a task that is switched off or has no equivalent here has the reason why it is left out."""
     return lambda: _read(url)
 
 
@@ -75,7 +75,7 @@ def _record(row: dict[str, Any], now: datetime) -> Record:
 
 
 def _when(row: dict[str, Any], now: datetime) -> tuple[datetime, Recurrence | None, str | None]:
-    """When it is due next, its repetition, and in which zone. Raises NotARepetition."""
+    """Its next due time, its recurrence, and its zone. Raises NotARepetition."""
     if row["expires"] is not None:
         raise NotARepetition("it has an end")
     if row["clocked_id"] is not None:
@@ -106,7 +106,7 @@ def _when(row: dict[str, Any], now: datetime) -> tuple[datetime, Recurrence | No
 
 
 def _instant(value: Any) -> datetime:
-    """A time of that database; SQLite and MySQL have none with an offset, and Django writes UTC there."""
+    """A time of that database; SQLite and MySQL store no offset, and Django writes UTC there."""
     at = datetime.fromisoformat(value) if isinstance(value, str) else value
     if not isinstance(at, datetime):
         raise TypeError(type(at))

@@ -1,5 +1,5 @@
-"""Files as sources: a table (CSV with a head), JSON lines or a JSON array with a record on each line, and what
-`celery inspect scheduled --json` prints."""
+"""Files as sources: a table (CSV with a header), JSON lines or a JSON array with a record on each line, and the output
+of `celery inspect scheduled --json`."""
 
 import csv
 import json
@@ -37,7 +37,7 @@ def _open(path: Path) -> IO[bytes]:
 
 
 def _lines(file: IO[bytes]) -> Iterator[bytes | None]:
-    """Each line; None for one that is longer than any record, of which no more is kept."""
+    """Yield each line; None for a line longer than any record, whose rest is discarded."""
     while line := file.readline(MAX_LINE_BYTES + 1):
         if len(line) <= MAX_LINE_BYTES:
             yield line
@@ -106,7 +106,7 @@ def _head(cells: list[str], path: Path) -> list[str]:
 
 def _texts(file: IO[bytes]) -> Iterator[str]:
     for line in _lines(file):
-        # Not UTF-8 is refused with its cell; NUL is what the csv module cannot read.
+        # Invalid UTF-8 is refused with its cell; the csv module cannot read NUL.
         yield "\ufffd\n" if line is None else line.decode("utf-8", "replace").replace("\x00", "\ufffd")
 
 

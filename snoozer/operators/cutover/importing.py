@@ -1,6 +1,6 @@
-"""Importing the jobs of another scheduler: batch after batch, each saved whole, and each job once.
+"""Imports the jobs of another scheduler: batch by batch, each saved whole, and each job once.
 
-Whatever stops an import, another one goes on: what was saved is known by its job's id and is not saved again.
+Whatever stops an import, the next one continues: saved jobs are known by their ids and are not saved again.
 """
 
 from collections import Counter
@@ -34,8 +34,8 @@ _REFUSED = {
 
 @dataclass
 class Summary:
-    """How many jobs of each verdict: new, same, moved, over, refused; `overdue` are those of the new that are due by
-    now, `withdrawn` those that the source no longer has."""
+    """The number of jobs for each verdict: new, same, moved, over, refused; `overdue` counts new jobs that are already
+    due, `withdrawn` jobs that the source no longer has."""
 
     counts: Counter[str] = field(default_factory=Counter)
     overdue: int = 0
@@ -44,8 +44,8 @@ class Summary:
 
 @dataclass(frozen=True, kw_only=True)
 class JobImport:
-    """One run. `on_refused` is called with a place and a reason, `on_new` with each job that is, or would be,
-    entered."""
+    """One run. `on_refused` is called with a place and a reason, `on_new` with each job that is, or
+    would be, created."""
 
     engine: Engine
     reader: JobReader
@@ -54,8 +54,8 @@ class JobImport:
     on_new: Callable[[Job], None]
 
     def run(self, *, apply: bool, withdraw_missing: bool = False) -> Summary:
-        """Without `apply` nothing is written. With `withdraw_missing` jobs that were imported before and that the
-        source no longer has are cancelled, unless a job was refused: it may be one of them. Raises SourceError."""
+        """Without `apply` no row is written. With `withdraw_missing`, previously imported jobs that the source no
+        longer has are cancelled, unless a job was refused: it may be the same job. Raises SourceError."""
         summary = Summary()
         with self.engine.connect() as connection:
             began = database_time(connection)
@@ -100,7 +100,7 @@ class JobImport:
                     verdicts = self._save(connection, [job for _, job in batch], now=now, apply=apply)
                 break
             except IntegrityError:
-                # One of the messages was snoozed since it was looked at.
+                # A message was snoozed since the check.
                 if attempt == _MAX_CONFLICTS - 1:
                     raise
         for job_id, verdict in verdicts.items():
@@ -114,7 +114,7 @@ class JobImport:
                 self.on_new(job)
 
     def _save(self, connection: Connection, jobs: list[Job], *, now: datetime, apply: bool) -> dict[str, str]:
-        """The verdict on each job, by its id, after what follows from it."""
+        """Process a batch, and return the verdict on each job by its id."""
         name, by_id = self.reader.name, {job.job_id: job for job in jobs}
         columns = {job.job_id: job.columns for job in jobs}
         judged = cutover.judge(connection, source=name, jobs=list(columns.values()), began=now)
@@ -151,7 +151,7 @@ class JobImport:
 
 
 def outcomes(engine: Engine, *, name: str) -> Iterator[JobOutcome]:
-    """What became of each imported job, in the order of their ids."""
+    """The result of each imported job, in the order of their ids."""
     after = ""
     while True:
         with engine.connect() as connection:

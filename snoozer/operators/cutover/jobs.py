@@ -30,7 +30,7 @@ FIELDS = (
     *("job_id", "user_email", "message_id", "remind_at", "when", "recurrence", "zone", "subject", "sender_email"),
     *("note", "priority", "serialization_key", "reference"),
 )
-# Of a source of sends.
+# The fields of a source of sends.
 SEND_FIELDS = ("job_id", "sent_at")
 MAX_JOB_ID = 500
 _EARLIEST, _LATEST = datetime(1970, 1, 2, tzinfo=UTC), timedelta(days=3653)
@@ -66,9 +66,9 @@ class Job:
 
 @dataclass(frozen=True, kw_only=True)
 class JobReader:
-    """Reads jobs of the scheduler `name`. `columns` is the source's name of each field, `values` what is the same for
-    all. Times without an offset are those of `zone`; without it they are refused. What was due longer than `overdue`
-    ago is refused, too: else it would be sent at once."""
+    """Reads jobs of the scheduler `name`. `columns` maps each field to its name in the source, `values` has constants
+    for all jobs. Times without an offset are in `zone`; without a zone they are refused. Jobs due longer than `overdue`
+    ago are refused, too: otherwise they would be sent at once."""
 
     name: str
     columns: dict[str, str]
@@ -106,8 +106,8 @@ class JobReader:
             raise JobRefused(str(refused)) from None
 
     def message_id(self, job_id: str) -> str:
-        """The message of a job that names none: always the same one, so that a job is one snooze however often it is
-        imported."""
+        """The message of a job that names none: always the same one, so that a job is one snooze even if it is imported
+        repeatedly."""
         digest = hashlib.sha256(f"{self.name}\0{job_id}".encode()).hexdigest()[:40]
         return f"<{digest}@{self.name}.cutover.invalid>"
 
@@ -146,7 +146,7 @@ class JobReader:
 
 
 def read_job_id(value: Any) -> str:
-    """The id by which the old scheduler knows a job. Raises JobRefused."""
+    """The job's id in the old scheduler. Raises JobRefused."""
     text = str(value) if type(value) is int else value
     if not isinstance(text, str) or not text.strip() or len(text) > MAX_JOB_ID or read_text(text, most=600) != text:
         raise JobRefused(f"its job_id is no text of 1 to {MAX_JOB_ID} characters")
@@ -209,7 +209,7 @@ def _key(value: Any) -> str | None:
 
 
 def _reference(value: Any) -> str | None:
-    """Cut, it would be another one."""
+    """Refuse a long text: truncated, it would have another meaning."""
     text = str(value) if type(value) is int else value
     if text is not None and (not isinstance(text, str) or read_text(text, most=MAX_REFERENCE) != text):
         raise JobRefused(f"its reference is no text of 1 to {MAX_REFERENCE} characters")

@@ -1,10 +1,10 @@
-"""A record of another scheduler: one job, or one of its sends, as flat values by the names of its source."""
+"""A record of another scheduler: a job, or a send, as flat values by the names of its source."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-# What a mapping may name: `kwargs.to`, `args.0`, `extra.account.email`.
+# The paths that a mapping may name: `kwargs.to`, `args.0`, `extra.account.email`.
 MAX_VALUES, MAX_DEPTH = 200, 4
 
 
@@ -14,7 +14,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Record:
-    """Where a record stands in its source, and its values, or why it cannot be read."""
+    """The place of a record in its source, and its values, or why it cannot be read."""
 
     place: str
     values: dict[str, Any] | None = None
@@ -26,14 +26,14 @@ Source = Callable[[], Iterator[Record]]
 
 
 def flatten(values: Any, *, prefix: str = "") -> dict[str, Any]:
-    """The values within others by their path: {"kwargs": {"to": 1}} as {"kwargs.to": 1}, at most MAX_VALUES."""
+    """Flatten nested values by their path: {"kwargs": {"to": 1}} as {"kwargs.to": 1}, at most MAX_VALUES."""
     flat: dict[str, Any] = {}
     stack = [(prefix, values, 0)]
     while stack and len(flat) < MAX_VALUES:
         path, value, depth = stack.pop()
         if isinstance(value, dict | list | tuple) and depth < MAX_DEPTH:
             items = value.items() if isinstance(value, dict) else enumerate(value)
-            # Of a deep one no more than are kept are looked at.
+            # At each depth, visit no more items than are kept.
             inner = [(f"{path}.{name}" if path else str(name), item, depth + 1) for name, item in _first(items)]
             stack += reversed(inner)
         if path:

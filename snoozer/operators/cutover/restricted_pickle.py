@@ -1,8 +1,8 @@
-"""Unpickling what APScheduler stored, without running anything that the pickle names.
+"""Unpickles APScheduler's data without running anything that the pickle names.
 
-A pickle is a program. Here it may call nothing but the makers of dates, and name nothing but triggers, which become
-plain records. Anything else it names is refused by its name. A short pickle can also ask for much memory: its size, the
-numbers of its memo and its opcodes are checked first.
+A pickle is a program. Here it may only call the constructors of dates, and only name triggers, which become plain
+records. Any other name is refused and reported. A short pickle can also request much memory: its size, the numbers of
+its memo and its opcodes are checked first.
 """
 
 import io
@@ -16,7 +16,7 @@ from snoozer.timephrase.zones import canonical
 
 MAX_BYTES = 64 * 1024
 _MAX_MEMO = 10_000
-# They reach the persistent or the copyreg registry, make classes the old way, or allocate what they announce.
+# They access the persistent or the copyreg registry, make classes the old way, or allocate an announced size.
 _REFUSED = {
     "PERSID",
     "BINPERSID",
@@ -40,11 +40,11 @@ _FIELDS = "apscheduler.triggers.cron."
 
 
 class UnsafePickle(ValueError):
-    """A pickle that is not read; the text goes on after "because"."""
+    """A pickle that is not loaded; the text goes on after "because"."""
 
 
 class Plain:
-    """What stands for an object of APScheduler: the name of its class and its state."""
+    """The replacement for an object of APScheduler: the name of its class and its state."""
 
     kind = ""
     state: Any = None
@@ -91,7 +91,7 @@ def _zone(key: Any, *rest: Any) -> ZoneInfo:
 
 
 def _attribute(owner: Any, name: Any) -> Any:
-    """What stands for getattr: a ZoneInfo is pickled as the call of one of its attributes."""
+    """The replacement for getattr: a ZoneInfo is pickled as a call of its attribute."""
     if owner is not _ZONE_INFO or name != "_unpickle":
         raise UnsafePickle("its state asks for an attribute of something that is no zone")
     return _zone
@@ -101,7 +101,7 @@ def _utc(*rest: Any) -> timezone:
     return UTC
 
 
-# Stands for the class: it is compared with, and neither called nor looked into.
+# A marker for the class: it is only compared, never called or inspected.
 _ZONE_INFO = object()
 _ALLOWED: dict[tuple[str, str], Any] = {
     ("datetime", "datetime"): datetime,

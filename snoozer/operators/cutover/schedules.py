@@ -1,5 +1,5 @@
-"""Schedules of other schedulers as repetitions: those of days, weeks, months and years at one time of the day. Others
-are refused rather than bent."""
+"""Converts schedules of other schedulers to recurrences: by days, weeks, months and years at one time of the day. Other
+schedules are refused, not approximated."""
 
 import re
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from snoozer.operators.cutover.restricted_pickle import Plain
 from snoozer.timephrase.recurrence import Recurrence, Unit
 from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of
 
-# A later day is left out by cron in a short month, and is the month's last one here.
+# In a short month, cron skips a later day, while Snoozer uses the month's last day.
 _LAST_COMMON_DAY = 28
 _MAX_TEXT = 100
 _MAX_DAYS = 3653
@@ -19,12 +19,12 @@ _RANGE = re.compile(r"(\w+)(?:-(\w+))?")
 
 
 class NotARepetition(ValueError):
-    """A schedule that has no equal here; the text goes on after "because"."""
+    """A schedule without an equivalent here; the text goes on after "because"."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Crontab:
-    """What each field allows; None is everything. Weekdays count from Monday = 0; -1 is a month's last day, and
+    """The values that each field allows; None means all. Weekdays count from Monday = 0; -1 is a month's last day, and
     `nth` the place of the one weekday in its month."""
 
     minute: frozenset[int] | None = None
@@ -35,7 +35,7 @@ class Crontab:
     nth: int | None = None
 
     def recurrence(self, *, due: datetime, zone: str) -> Recurrence:
-        """The same repetition, from the promise on. Raises NotARepetition."""
+        """The same recurrence, from the promise on. Raises NotARepetition."""
         local = wall_time(due, zone)
         if self.minute is None or self.hour is None or len(self.minute) > 1 or len(self.hour) > 1:
             raise NotARepetition("it comes more than once a day")
@@ -57,7 +57,7 @@ class Crontab:
         return _recurrence(unit, 1, due=local, **days)
 
     def next_after(self, now: datetime, *, zone: str) -> datetime:
-        """When it comes next. Raises NotARepetition."""
+        """The next time. Raises NotARepetition."""
         if self.minute is None or self.hour is None or len(self.minute) > 1 or len(self.hour) > 1:
             raise NotARepetition("it comes more than once a day")
         at = time(min(self.hour), min(self.minute))
@@ -84,7 +84,7 @@ class Crontab:
 
 
 def crontab_of(*, minute: str, hour: str, weekday: str, day: str, month: str) -> Crontab:
-    """The fields of a crontab as text, as Celery beat stores them. Raises NotARepetition."""
+    """Parse the fields of a crontab as Celery beat stores them. Raises NotARepetition."""
     of_week = _numbers(weekday, 0, 7, names=_WEEKDAYS)
     return Crontab(
         minute=_numbers(minute, 0, 59),
@@ -97,14 +97,14 @@ def crontab_of(*, minute: str, hour: str, weekday: str, day: str, month: str) ->
 
 
 def every(period: timedelta, *, due: datetime, zone: str) -> Recurrence:
-    """Every so many days, at the time of the day that is due. Raises NotARepetition."""
+    """Every `period` in whole days, at the due time of day. Raises NotARepetition."""
     if period < timedelta(days=1) or period % timedelta(days=1):
         raise NotARepetition("its interval is no number of whole days")
     return _recurrence("day", period.days, due=wall_time(due, zone))
 
 
 def of_trigger(trigger: Any, *, due: datetime, zone: str) -> Recurrence | None:
-    """The repetition of a trigger of APScheduler; None for one that fires once. Raises NotARepetition."""
+    """The recurrence of a trigger of APScheduler; None if it fires once. Raises NotARepetition."""
     kind, state = (trigger.kind, trigger.state) if isinstance(trigger, Plain) else ("", None)
     if not isinstance(state, dict):
         raise NotARepetition("its trigger is unknown")

@@ -1,5 +1,5 @@
-"""The shadow of another scheduler: it reads the same jobs, notes when a worker would claim each of them, sends nothing,
-and compares that with what the old scheduler sent by its own log."""
+"""The shadow of another scheduler: it reads the same jobs, records when a worker would claim each of them, sends
+nothing, and compares these times with the old scheduler's own log of sends."""
 
 import logging
 from collections import Counter
@@ -25,13 +25,13 @@ BATCH_SIZE = 500
 # Rows that a worker claims at once.
 CLAIM_SIZE = 50
 MAX_SLEEP = 1.0
-# Clocks may differ by so much: a job that vanishes this short before its time was sent, not cancelled.
+# Allowed difference between clocks: a job that vanishes this shortly before its time was sent, not cancelled.
 CLOCK_MARGIN = timedelta(seconds=5)
 
 
 @dataclass
 class Shadow:
-    """Reads the jobs every so many seconds, and in between notes what would be sent when it is due."""
+    """Reads the jobs at regular intervals, and in between records which would be sent when due."""
 
     engine: Engine
     reader: JobReader
@@ -39,8 +39,8 @@ class Shadow:
     on_refused: Callable[[str, str], None]
 
     def watch(self, *, every: float, stopping: Event, on_pass: Callable[[int, int], None]) -> None:
-        """Until `stopping` is set. `on_pass` is called after each reading with how many jobs there are, and how many
-        were refused. A source that cannot be read now is read again."""
+        """Run until `stopping` is set. `on_pass` is called after each reading with the number of jobs, and of refused
+        ones. If a source cannot be read, it is tried again."""
         while not stopping.is_set():
             try:
                 on_pass(*self.observe())
@@ -55,8 +55,8 @@ class Shadow:
                 waited += pause
 
     def _claim_due(self) -> float:
-        """Note what is due; returns how many seconds later to look again. What the database does not take now, as
-        when a report holds its rows, is noted then, with the time of then."""
+        """Record due jobs; return the seconds until the next check. If the database cannot write now, for example
+        because a report holds its rows, they are recorded at the next check, with that time."""
         try:
             self.claim_due()
             with self.engine.connect() as connection:
@@ -67,7 +67,7 @@ class Shadow:
         return min(MAX_SLEEP, max(due if due is not None else MAX_SLEEP, 0.01))
 
     def observe(self) -> tuple[int, int]:
-        """Read the jobs once; returns how many there are, and how many were refused. Raises SourceError."""
+        """Read the jobs once; return the number of jobs, and of refused ones. Raises SourceError."""
         with self.engine.connect() as connection:
             began = database_time(connection)
         seen = refused = 0
@@ -90,7 +90,7 @@ class Shadow:
         return seen, refused
 
     def claim_due(self) -> None:
-        """Note as sent in the shadow what is due, in the order of claims."""
+        """Record due jobs as sent in the shadow, in the order of claims."""
         claimed = 1
         while claimed:
             with self.engine.begin() as connection:
@@ -99,8 +99,8 @@ class Shadow:
 
 @dataclass
 class Report:
-    """How many times of each kind, and the sends of jobs that the shadow does not know. `slow` are those that a worker
-    would have claimed later than the tolerance, `slowest` by how much."""
+    """The number of times of each kind, and the sends of jobs that the shadow does not know. `slow` counts jobs that a
+    worker would have claimed later than the tolerance, `slowest` is the largest delay."""
 
     counts: Counter[str] = field(default_factory=Counter)
     unknown: int = 0
@@ -115,7 +115,7 @@ class Report:
 
 @dataclass(frozen=True, kw_only=True)
 class SendReader:
-    """Reads sends of the old scheduler: `columns` is the log's name of job_id and of sent_at."""
+    """Reads sends of the old scheduler: `columns` maps job_id and sent_at to the log's names."""
 
     columns: dict[str, str]
     zone: str | None = None
@@ -139,10 +139,10 @@ def report(
     on_unknown: Callable[[ForeignSend], None],
     on_refused: Callable[[str, str], None],
 ) -> Report:
-    """Read the old scheduler's log from its start and compare. Raises SourceError, and then nothing has changed."""
+    """Read the old scheduler's log from its start and compare. Raises SourceError, in which case no row has changed."""
     result = Report()
     with engine.begin() as connection:
-        # What the old scheduler sends from now on may be missing in the log.
+        # Later sends of the old scheduler may be missing in the log.
         until: datetime = database_time(connection)
         cutover.forget_sends(connection, source=name)
         for records in _batches(sends()):
@@ -167,7 +167,7 @@ def report(
 
 
 def forget(engine: Engine, *, name: str) -> int:
-    """Forget all that the shadow knows; returns how many times of jobs that were."""
+    """Delete all that the shadow recorded; return how many times of jobs that were."""
     forgotten = 0
     while True:
         with engine.begin() as connection:
