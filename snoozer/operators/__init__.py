@@ -1,1 +1,1 @@
-"""What operators do: decide cases, pause, change many rows, and cut over from another program."""
+"""Operators' acts: decide cases, pause, change many rows, and cut over from another program."""

@@ -1,8 +1,8 @@
-"""USE CASE of operators: an operation is entered with its rows, frozen, done in chunks by the clock or at once, and
+"""USE CASE of operators: an operation is created with its rows, frozen, done in chunks by the clock or at once, and
 cancelled.
 
-A chunk is one short transaction: its rows are changed, what became of each is recorded, and the audit log has it,
-all or nothing. So a crash anywhere loses nothing and does nothing twice, and one that is cancelled ends between chunks.
+A chunk is one short transaction: its rows are changed, the result of each is recorded, and the audit log gets an entry,
+all or nothing. So a crash never loses or repeats work, and a cancelled operation ends between chunks.
 """
 
 import logging
@@ -22,18 +22,18 @@ from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
 
-# Frozen by one operation: some seconds. The next one has the rest.
+# Rows that one operation freezes; this takes some seconds. The next operation has the rest.
 MAX_MEMBERS = 100_000
 CHUNK_SIZE = 500
-# In one call of `work`: of one operation before the next one has its turn, and operations.
+# Per call of `work`: chunks of one operation before the next one has its turn, and operations.
 MAX_CHUNKS = 10
 MAX_OPERATIONS = 50
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """An act that an operator asked for, once for each submitted `form`. `reason` and `parameters` hold
-    no address and no text of a message."""
+    """An act that an operator requested, once for each submitted `form`. `reason` and `parameters` hold no address and
+    no text of a message."""
 
     form: UUID
     act: str
@@ -44,8 +44,8 @@ class Request:
 
 
 def enter(connection: Connection, request: Request, *, batches: Iterable[Sequence[int]]) -> tuple[int, bool]:
-    """Enter an operation on the snoozes of these batches, in the caller's transaction; returns its id, and False where
-    its form was submitted before. Nothing but the operation is changed."""
+    """Create an operation on the snoozes of these batches, in the caller's transaction; returns its id, and False if
+    its form was submitted before. No other rows are changed."""
     id = operations.begin(connection, **vars(request))
     if id is None:
         known = operations.find(connection, form=request.form)
@@ -58,8 +58,8 @@ def enter(connection: Connection, request: Request, *, batches: Iterable[Sequenc
 
 
 def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
-    """Cancel an operation once its present chunk is done; returns how many of its rows it leaves untouched, None where
-    it was finished, or brings back what was paused."""
+    """Cancel an operation once its present chunk is done; returns how many of its rows it leaves untouched, None if it
+    was finished, or brings back paused snoozes."""
     untouched = operations.cancel(connection, id=id, actor=actor)
     if untouched is not None:
         entry = Entry(target=f"operation:{id}", after={"untouched": untouched})
@@ -68,12 +68,12 @@ def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
 
 
 def no_failpoint(step: str, message_id: str) -> None:
-    """Nothing happens there but in tests."""
+    """Test hook; does nothing in production."""
 
 
 def work(engine: Engine, *, chunk_size: int = CHUNK_SIZE, passed: FailpointHook = no_failpoint) -> int:
-    """Go on with the operations that are not finished, some chunks of each; returns how many chunks were done. One that
-    fails stops no other."""
+    """Continue unfinished operations, some chunks of each; returns how many chunks were done. A failing operation does
+    not stop the others."""
     with engine.connect() as connection:
         open_operations = operations.list_open(connection, limit=MAX_OPERATIONS)
     done = 0
@@ -91,7 +91,7 @@ def work(engine: Engine, *, chunk_size: int = CHUNK_SIZE, passed: FailpointHook 
 
 
 def finish(engine: Engine, id: int) -> None:
-    """Do a small operation at once. What another transaction has locked is left to the clock."""
+    """Do a small operation at once. Rows that another transaction has locked are left to the clock."""
     while do_chunk(engine, id):
         pass
 
@@ -112,7 +112,7 @@ def do_chunk(engine: Engine, id: int, *, chunk_size: int = CHUNK_SIZE, passed: F
 
 
 def _next_verdicts(connection: Connection, operation: Operation, *, chunk_size: int) -> Mapping[int, Verdict]:
-    """Of the next chunk in which any row is free: rows that others have locked hinder no others."""
+    """The verdicts of the next chunk in which any row is free: rows that others have locked do not block the rest."""
     after = 0
     while ids := operations.next_members(connection, id=operation.id, after=after, limit=chunk_size):
         if verdicts := _decide(connection, operation, ids):
@@ -122,7 +122,7 @@ def _next_verdicts(connection: Connection, operation: Operation, *, chunk_size: 
 
 
 def _decide(connection: Connection, operation: Operation, ids: Sequence[int]) -> Mapping[int, Verdict]:
-    """Halve the chunk until the part that fails is one row; the others are done."""
+    """Halve the chunk until the failing part is one row; the others are done."""
     if not ids:
         return {}
     try:

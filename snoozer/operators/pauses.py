@@ -1,5 +1,5 @@
-"""USE CASE of operators: pause all, a person, a domain, a channel or a priority, and addresses that take no mail.
-A pause is entered at once; what it has set aside comes back by an operation."""
+"""USE CASE of operators: pause everything, a person, a domain, a channel or a priority, and mark addresses that take no
+mail. A pause takes effect at once; an operation brings back the rows that it has set aside."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ LEFT = "Its pause is over"
 
 @dataclass(frozen=True, kw_only=True)
 class Scope:
-    """What is paused: see `db.pauses.begin`."""
+    """The scope of a pause: see `db.pauses.begin`."""
 
     kind: Kind
     value: str = ""
@@ -38,8 +38,8 @@ def pause(
     span: timedelta | None = None,
     is_audited: bool = True,
 ) -> int | None:
-    """Enter a pause; returns its id, or None where it is paused already. What is being delivered is delivered. An
-    operation that enters it is audited for each of its rows instead."""
+    """Create a pause; returns its id, or None if the scope is paused already. Current deliveries continue. If an
+    operation creates it, the operation's rows are audited instead."""
     id = pauses.begin(connection, kind=scope.kind, value=scope.value, actor=actor, reason=reason, span=span)
     if id is not None and is_audited:
         act = "mark_invalid" if scope.kind == "invalid" else "pause"
@@ -49,19 +49,19 @@ def pause(
 
 
 def resume(connection: Connection, *, id: int, actor: str, reason: str) -> int | None:
-    """End a pause and enter the operation that brings back what it has set aside; returns the operation, or None if
-    the pause was over."""
+    """End a pause and create the operation that brings back the rows it has set aside; returns the operation, or None
+    if the pause was over."""
     if not pauses.end(connection, id=id, actor=actor):
         return None
     return _bring_in(connection, id=id, actor=actor, reason=reason)
 
 
 def end_expired(engine: Engine) -> Sequence[int]:
-    """Chore of the clock: resume what was paused until a time that has come; returns the operations."""
+    """Chore of the clock: resume pauses whose end has come; returns the operations."""
     with engine.connect() as connection:
         expired = pauses.list_expired(connection, limit=MAX_EXPIRED)
     ended = []
-    # Each on its own: who holds the lock of the audit log must wait for no other pause.
+    # Each in its own transaction: while it holds the lock of the audit log, it must not wait for another pause.
     for id in expired:
         with engine.begin() as connection:
             ended.append(resume(connection, id=id, actor="clock", reason=EXPIRED))
@@ -69,7 +69,7 @@ def end_expired(engine: Engine) -> Sequence[int]:
 
 
 def bring_in_left(engine: Engine) -> Sequence[int]:
-    """Chore of the clock: what a pause that is over has left set aside comes back; returns the operations."""
+    """Chore of the clock: bring back rows that a finished pause still sets aside; returns the operations."""
     with engine.connect() as connection:
         left = pauses.list_left(connection, limit=MAX_EXPIRED)
     entered = []
