@@ -55,7 +55,7 @@ def commands() -> None:
 
 
 def main() -> None:
-    """Run one command. What cannot be done ends in one sentence and exit code 2."""
+    """Run one command. A known failure ends with one sentence and exit code 2."""
     try:
         commands()
     except (SettingsError, DBAPIError) as error:

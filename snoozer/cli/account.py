@@ -1,4 +1,4 @@
-"""`snoozer account`: who may sign in, and as what."""
+"""`snoozer account`: accounts that may sign in, and their roles."""
 
 from datetime import UTC, timedelta
 from typing import BinaryIO

@@ -1,4 +1,4 @@
-"""`snoozer audit`: whether the audit log is as it was written, and a mark to compare it with later."""
+"""`snoozer audit`: checks that the audit log is unchanged, and prints a mark to compare it with later."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 from snoozer.cli.console import refuse, transaction
 from snoozer.db import audit
 
-# What the doctor looks at each time; the command looks at all of it.
+# The number of entries that the doctor checks each time; the command checks all.
 NEWEST = 100_000
 
 _MARK = re.compile(r"([1-9][0-9]{0,18}):([0-9a-f]{64})")
@@ -17,7 +17,7 @@ _MARK = re.compile(r"([1-9][0-9]{0,18}):([0-9a-f]{64})")
 
 @dataclass(frozen=True, kw_only=True)
 class Check:
-    """How many entries were compared, from which one on, and the first that does not fit; None where all do."""
+    """How many entries were compared, the first of them, and the first broken one; None if all are intact."""
 
     checked: int
     first_id: int

@@ -1,4 +1,4 @@
-"""ENTRANCE of the clock: APScheduler runs the chores on time. It holds no state; that is in the database."""
+"""ENTRANCE of the clock: APScheduler runs the chores on time. Their state is in the database only."""
 
 import logging
 from collections.abc import Callable
@@ -34,9 +34,9 @@ ARCHIVE_SECONDS = 60
 ERASE_SECONDS = 10
 # A minute is recorded soon after its end.
 MINUTES_SECONDS = 20
-# How long an operation of an operator waits at the most before it is begun or gone on with.
+# The longest time an operator's operation waits before it is started or continued.
 OPERATE_SECONDS = 1
-# How often it is looked whether a chore of every hour or day is due.
+# How often to check whether an hourly or daily chore is due.
 LOOK_SECONDS = 60
 
 
@@ -117,7 +117,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
 
 
 def _skip_when_unavailable(chore: Callable[[], object]) -> Callable[[], None]:
-    """The chore, with a tick skipped while the database is unavailable; the next one does its work."""
+    """The chore, with a tick skipped while the database is unavailable; the next tick does its work."""
 
     def run() -> None:
         try:

@@ -1,4 +1,4 @@
-"""What commands share: the database, a refusal in one sentence, tables."""
+"""Shared parts of commands: the database, a refusal in one sentence, tables."""
 
 import sys
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ _LOCKED = "55P03"
 
 @dataclass(frozen=True)
 class Failure:
-    """What is wrong, and what to do where that is known; neither ends with a full stop."""
+    """A problem, and its remedy if known; neither ends with a full stop."""
 
     problem: str
     remedy: str = ""
@@ -45,7 +45,7 @@ def open_engine(config: Settings, *, name: str) -> Engine:
 
 @contextmanager
 def transaction(*, name: str) -> Iterator[Connection]:
-    """Committed at the end. A refusal by the accounts ends the command with a sentence and code 2."""
+    """A transaction, committed at the end. A refusal by the accounts ends the command with a sentence and code 2."""
     config = settings.load()
     security_log.start(config.log_format)
     engine = open_engine(config, name=name)
@@ -65,14 +65,14 @@ def refuse(sentence: str) -> NoReturn:
 
 
 def show(*tables: Table) -> None:
-    """Print tables: on a terminal as wide as it is; into a file or a pipe wide enough that no line is folded."""
+    """Print tables: as wide as the terminal; into a file or a pipe wide enough that no line is folded."""
     console = Console() if sys.stdout.isatty() else Console(width=240)
     for table in tables:
         console.print(table)
 
 
 def explain(error: DBAPIError) -> Failure:
-    """Why the database did not execute a statement."""
+    """Explain why the database did not execute a statement."""
     code = getattr(error.orig, "sqlstate", None)
     if code is not None and code.startswith(_UNDEFINED) and (failure := _schema_failure()):
         return failure
@@ -90,7 +90,7 @@ def explain(error: DBAPIError) -> Failure:
 
 
 def _schema_failure() -> Failure | None:
-    """What is wrong with the schema, read from the database; None when nothing is."""
+    """The problem of the schema, read from the database; None if it has none."""
     from snoozer.db import schema
 
     engine = open_engine(settings.load(), name="migrate")

@@ -1,4 +1,4 @@
-"""What `snoozer import` and `snoozer shadow` share: from where jobs are read, and which value is which."""
+"""Shared options of `snoozer import` and `snoozer shadow`: the source of jobs, and the mapping of its values."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -21,11 +21,11 @@ from snoozer.timephrase import locales
 from snoozer.timephrase.zones import canonical
 
 FORMATS = ("csv", "json", "sql", "apscheduler", "celery-beat", "celery-scheduled")
-# Where Celery keeps tasks that no worker has received.
+# The place where Celery keeps tasks that no worker has received.
 _BROKERS = frozenset({"redis", "rediss", "sentinel", "amqp", "amqps", "pyamqp", "sqs"})
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,38}[a-z0-9])?")
 _CALLED_WITH = ("user_email", "message_id", "subject", "sender_email", "note", "serialization_key", "reference")
-# How the sources that are no plain records name the fields.
+# The fields' names in sources that are not plain records.
 _COLUMNS = {
     "apscheduler": {"job_id": "id", "remind_at": "next_run_time", "recurrence": "recurrence", "zone": "zone"},
     "celery-beat": {"job_id": "id", "remind_at": "due", "recurrence": "recurrence", "zone": "zone"},
@@ -35,7 +35,7 @@ _COLUMNS = {
 
 @dataclass(kw_only=True)
 class Lines:
-    """Prints at most so many lines, and how many more there were."""
+    """Prints a limited number of lines, and how many more there were."""
 
     most: int
     err: bool = True
@@ -64,13 +64,13 @@ def engine(name: str) -> Iterator[Engine]:
 
 
 def printable(text: str) -> str:
-    """A stranger's text for a terminal: no control character acts on it."""
+    """A stranger's text without control characters, so that it is safe for a terminal."""
     return "".join(char if char.isprintable() else "\ufffd" for char in text)
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOptions:
-    """Where jobs are read, and how: the options that `source_options` adds to a command."""
+    """The source of jobs and how to read it: the options that `source_options` adds to a command."""
 
     source: str | None
     kind: str | None
@@ -85,11 +85,11 @@ class SourceOptions:
     most: int
 
     def open(self) -> Source:
-        """SOURCE. What cannot be one ends the command with a sentence and code 2."""
+        """Open SOURCE. An invalid source ends the command with a sentence and code 2."""
         return open_source(self.source, self.kind, query=self.query, table=self.table)
 
     def reader(self) -> JobReader:
-        """What reads a job of it. Options that say nothing end the command with a sentence and code 2."""
+        """The reader for jobs of the source. Invalid options end the command with a sentence and code 2."""
         named = {field: field for field in FIELDS}
         if self.kind in _COLUMNS:
             named = _COLUMNS[self.kind] | {field: f"kwargs.{field}" for field in _CALLED_WITH}
@@ -107,7 +107,7 @@ class SourceOptions:
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """SOURCE and its options, with which the command is called as one `SourceOptions`."""
+    """Adds SOURCE and its options, and calls the command with them as one `SourceOptions`."""
 
     @wraps(command)
     def called(**given: Any) -> Any:
@@ -141,7 +141,7 @@ def checked_name(name: str) -> str:
 
 
 def open_source(source: str | None, kind: str | None, *, query: Path | None, table: str = "") -> Source:
-    """The source that is named. `@FILE` is a file with a URL in it: what stands in a command line, others can see."""
+    """The named source. `@FILE` is a file with a URL in it, because other users can see a command line."""
     if source is None or kind is None:
         refuse("Say what to read and what it is: SOURCE and --format.")
     url = _text(Path(source[1:])).strip() if source.startswith("@") else source
@@ -171,7 +171,7 @@ def checked_zone(zone: str | None) -> str | None:
 
 
 def pairs(given: tuple[str, ...], fields: tuple[str, ...], *, option: str) -> dict[str, str]:
-    """FIELD=VALUE by the field."""
+    """Parse FIELD=VALUE into a dictionary by field."""
     found = {}
     for pair in given:
         field, is_pair, value = pair.partition("=")

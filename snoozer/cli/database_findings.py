@@ -1,4 +1,4 @@
-"""What the doctor finds in the database: server, schema, processes at work, connected mailboxes and the invariants."""
+"""The doctor's findings in the database: server, schema, running processes, connected mailboxes and the invariants."""
 
 from collections.abc import Iterable, Iterator
 from datetime import UTC, timedelta
@@ -16,7 +16,7 @@ from snoozer.settings import Settings
 
 MAX_SHOWN = 5
 
-# By invariant: what it means that it is broken, and what to do.
+# By invariant: the meaning of a violation, and the remedy.
 _BROKEN_INVARIANTS = {
     "one_send_per_promise": (
         "Two sends for one promise: a person may have had the same reminder twice.",
@@ -50,7 +50,7 @@ _BROKEN_INVARIANTS = {
 
 
 def database_findings(connection: Connection, settings: Settings) -> Iterator[Finding]:
-    """The server, the schema, the processes at work, and the invariants. Raises DBAPIError."""
+    """The server, the schema, the running processes, and the invariants. Raises DBAPIError."""
     health_checks.set_thresholds(connection, lease=settings.lease, sweep=settings.sweep, backoff=settings.backoff)
     yield _server(connection)
     status = schema.status(connection)
@@ -96,7 +96,7 @@ def _server(connection: Connection) -> Finding:
 
 
 def _guards(connection: Connection) -> Iterator[Finding]:
-    """What holds the invariants in the database, and the indexes without which claims and pages read whole tables."""
+    """The guards that enforce the invariants, and the indexes without which claims and pages read whole tables."""
     unusable = health_checks.unusable_indexes(connection)
     unique = [index for index in unusable if index.holds_an_invariant]
     others = [index for index in unusable if index not in unique]

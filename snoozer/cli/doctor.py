@@ -27,7 +27,7 @@ from snoozer.settings import Settings, SettingsError
 MAX_SHOWN = 5
 _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
 
-# Names that no mail from outside reaches, though a mail server may accept them as any other (RFC 2606).
+# Domains that no outside mail reaches, though a mail server may accept them like any other (RFC 2606).
 _SAMPLES = (".example.com", ".example.net", ".example.org")
 
 
@@ -64,7 +64,7 @@ def command(as_json: bool) -> None:
 
 
 def _conclusion(findings: list[Finding]) -> str:
-    """The last sentence. It agrees with the lines above: what is wrong, what has advice, what was left out."""
+    """The last sentence. It agrees with the lines above: problems, advice, and skipped checks."""
 
     def with_verdict(verdict: str) -> str:
         return ", ".join(finding.check for finding in findings if finding.verdict == verdict)
@@ -131,7 +131,7 @@ def _dns_records(domain: str) -> Finding:
 
 
 def _settings_in_force(settings: Settings) -> dict[str, str]:
-    """Every setting by its name, as it is in force. Secrets, and values that may hold one, are left out."""
+    """Every effective setting by its name. Secrets, and values that may hold one, are left out."""
     names = {name: str(field.alias) for name, field in type(settings).model_fields.items()}
     return {alias: _redacted(alias, getattr(settings, name)) for name, alias in names.items()}
 
@@ -152,7 +152,7 @@ def _redacted(name: str, value: object) -> str:
 
 
 def _settings_findings(settings: Settings) -> Iterator[Finding]:
-    """Settings with which processes would refuse to start, and where the links in mails lead."""
+    """Settings that would prevent processes from starting, and the target of the links in mails."""
     yield _secret_key(settings)
     try:
         settings.require("mail_from")
@@ -165,7 +165,7 @@ def _settings_findings(settings: Settings) -> Iterator[Finding]:
 
 
 def _transport(settings: Settings) -> Iterator[Finding]:
-    """What travels without TLS: wrong where web and workers refuse to start, advice where it is allowed."""
+    """Connections without TLS: wrong if web and workers refuse to start, advice if it is allowed."""
     problems = [settings.insecure_pages]
     with suppress(ValueError):  # No SMTP_URL, or an invalid one, which another check reports.
         problems.append(settings.insecure_mail)
@@ -205,5 +205,5 @@ def _links(settings: Settings) -> Finding:
 
 
 def _sender_domain(settings: Settings) -> str:
-    """The domain that reminders come from; empty when MAIL_FROM names none."""
+    """The domain of reminders' sender; empty if MAIL_FROM names none."""
     return headers.mail_from_domain(settings.mail_from).lower()

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-# The page of docs/runbook.md to turn to, by check.
+# The section of docs/runbook.md for each check.
 RUNBOOK = {
     "clock": "housekeeping-does-not-run",
     "archive": "housekeeping-does-not-run",
@@ -27,7 +27,7 @@ RUNBOOK = {
 
 @dataclass(frozen=True)
 class Finding:
-    """What one check found. `do` is empty unless there is something to do."""
+    """The finding of one check. `do` is empty if no action is needed."""
 
     check: str
     verdict: Literal["right", "wrong", "advice", "skipped"]
@@ -36,5 +36,5 @@ class Finding:
 
     @property
     def page(self) -> str:
-        """Where the runbook says more; empty unless there is something to do."""
+        """The section of the runbook; empty if no action is needed."""
         return f"docs/runbook.md#{RUNBOOK[self.check]}" if self.do and self.check in RUNBOOK else ""

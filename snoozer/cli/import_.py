@@ -1,4 +1,4 @@
-"""`snoozer import`: the jobs of another scheduler as snoozes; without --apply it only says what would be done."""
+"""`snoozer import`: the jobs of another scheduler as snoozes; without --apply it only prints what would be done."""
 
 import csv
 import sys

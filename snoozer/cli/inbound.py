@@ -49,7 +49,7 @@ def command() -> None:
 
 
 def start_server(engine: Engine, given: Settings) -> InboundServer:
-    """The running server. Raises SettingsError when its host is not of this machine or its port is taken."""
+    """The running server. Raises SettingsError if its host is not this machine's or its port is taken."""
     server = InboundServer(
         host=given.inbound_host,
         port=given.inbound_port,
@@ -76,9 +76,9 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
 
 
 def store(engine: Engine, incoming: IncomingMail, *, limits: Limits | None = None) -> Sequence[str]:
-    """Stores the message for its recipients, a few in each transaction, all committed when this returns. Where one
-    fails, its recipients are asked for again later, and the others have the message. One whose mailbox took what
-    `limits` allow in a day is to be tried again later, too."""
+    """Stores the message for its recipients, a few in each transaction, all committed when this returns. If a
+    transaction fails, its recipients get a temporary failure, and the others have the message. So does a recipient
+    whose mailbox has reached the daily `limits`."""
     replies: list[str] = []
     for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
         addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]

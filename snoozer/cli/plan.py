@@ -1,4 +1,5 @@
-"""`snoozer plan`: what so many people need, by a throughput formula fitted to measurements. No database, no settings.
+"""`snoozer plan`: the resources for a number of people, by a throughput formula fitted to measurements. It needs no
+database and no settings.
 
 A worker process takes `batch_seconds + batch * reminder_seconds` for a batch; the CPU of the database server follows
 the same line with figures of its own, and runs out first.
@@ -43,7 +44,7 @@ class Figures:
 
 @dataclass(frozen=True, kw_only=True)
 class Demand:
-    """Who snoozes how much. `herd_share` of a day's reminders are due in the same second and sent `herd_seconds` later;
+    """The demand of people. `herd_share` of a day's reminders are due in the same second and sent `herd_seconds` later;
     the others are spread evenly over `waking_hours`."""
 
     people: float
@@ -60,7 +61,7 @@ class Demand:
 
     @property
     def peak(self) -> float:
-        """Reminders a second while the herd is sent, those that become due meanwhile included."""
+        """Reminders per second while the herd is sent, including reminders that become due in that time."""
         evenly = self.daily * (1 - self.herd_share) / (self.waking_hours * 3600)
         return self.daily * self.herd_share / self.herd_seconds + evenly
 
@@ -78,7 +79,8 @@ class Means:
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is needed, and the limit of one database: `most` reminders a second at the peak, `most_people` people."""
+    """The required resources, and the limit of one database: `most` reminders per second at the peak, `most_people`
+    people."""
 
     peak: float
     a_worker: float
@@ -94,7 +96,7 @@ class Plan:
 
 
 def plan(demand: Demand, means: Means, figures: Figures) -> Plan:
-    """What this demand needs, by these figures."""
+    """The resources for this demand, by these figures."""
     a_worker = throughput(figures, batch=means.batch)
     server = figures.server_reminder_seconds + figures.server_batch_seconds / means.batch
     by_cpu = means.busy * means.database_cores / server
@@ -124,7 +126,7 @@ def throughput(figures: Figures, *, batch: int, workers: int = 1) -> float:
 
 def fitted(seconds: Mapping[int, float]) -> tuple[float, float]:
     """The cost of a batch and of each reminder, by least squares over the seconds of a batch of each size; neither is
-    negative. With one size only, all of it counts as the reminders'."""
+    negative. With only one size, all of it counts as the reminders'."""
     sizes, times = list(seconds), list(seconds.values())
     if len(sizes) > 1:
         slope, intercept = linear_regression(sizes, times)
@@ -137,7 +139,7 @@ def fitted(seconds: Mapping[int, float]) -> tuple[float, float]:
 
 
 def read_figures(paths: Sequence[Path]) -> Figures:
-    """Figures by the reports of the bench, ours where they have none. Raises SettingsError."""
+    """Figures from the reports of the bench; defaults if they have none. Raises SettingsError."""
     measured, reports = dict[str, float](), {run: list[Any]() for run in _RUNS}
     for path in paths:
         try:
@@ -170,7 +172,7 @@ def _drained(reports: Sequence[Any]) -> dict[str, float]:
 
 
 def _grown(reports: Sequence[Any]) -> dict[str, float]:
-    """The last run's largest table, and its archive where that was measured."""
+    """The last run's largest table, and its archive if that was measured."""
     largest, archive = max(reports[-1]["claims"], key=lambda one: one["future"]), reports[-1]["archive"]
     asleep = {"asleep_bytes": (largest["table_bytes"] + largest["index_bytes"]) / largest["future"]}
     if archive is None:

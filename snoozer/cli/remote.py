@@ -1,4 +1,4 @@
-"""What commands of people share: their Snoozer by HTTP, exit codes, and what they print."""
+"""Shared parts of people's commands: their Snoozer by HTTP, exit codes, and their output."""
 
 import sys
 from collections.abc import Iterator
@@ -12,14 +12,14 @@ from snoozer.cli.console import refuse
 from snoozer.client import ApiError, Client, Failed, Snooze, Unreachable, WaitTooLong
 from snoozer.mail.smtp.url import is_private
 
-# How long a command waits in all for a server that is away or has had enough.
+# The total time that a command waits for a server that is away or throttles.
 LONGEST_WAIT = 30.0
 
 
 @contextmanager
 def connected() -> Iterator[Client]:
-    """The Snoozer of SNOOZER_URL by SNOOZER_TOKEN. What fails for now ends in one sentence and code 1, what is refused
-    in code 2."""
+    """A client for SNOOZER_URL with SNOOZER_TOKEN. A temporary failure ends in one sentence and code 1, a refusal in
+    code 2."""
     config = settings.load()
     url, token = config.client_url or config.base_url, config.client_token.get_secret_value()
     if not token or not (token.isascii() and token.isprintable()):
@@ -53,7 +53,7 @@ def as_json(snooze: Snooze) -> str:
 
 
 def printable(text: str) -> str:
-    """Text of strangers, fit for a terminal."""
+    """Text of strangers, safe for a terminal."""
     return "".join(character if character.isprintable() else "·" for character in text)
 
 

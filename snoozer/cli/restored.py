@@ -58,8 +58,8 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
 
 
 def retire(connection: Connection, *, until: datetime, domain: str) -> list[RestoredCase]:
-    """Retire what was due before `until` and does not repeat, because it may have been sent after the dump was made;
-    returns what repeats as well. To be called while no worker claims anything."""
+    """Retire snoozes that were due before `until` and do not repeat, because they may have been sent after the dump was
+    made; also return repeating ones. Must be called while no worker claims rows."""
     cases: list[RestoredCase] = []
     while ids := queue.lock_due_before(
         connection, until=until, after=cases[-1].id if cases else 0, batch_size=BATCH_SIZE
@@ -72,7 +72,7 @@ def retire(connection: Connection, *, until: datetime, domain: str) -> list[Rest
 
 
 def _accept(connection: Connection, retired: Sequence[int] = ()) -> None:
-    """Let workers go on, and record that, with the snoozes that became cases."""
+    """Let workers continue, and record that, with the snoozes that became cases."""
     timeline.accept(connection, accepted_by=ROUTE)
     cases = [Entry(snooze_id=id, after={"outcome": "retired"}) for id in retired]
     audit.append(connection, actor="command", act="retire_restored", entries=cases)

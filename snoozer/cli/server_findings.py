@@ -1,4 +1,4 @@
-"""What the doctor finds about the database server, by the support queries: connections, dead rows and old snapshots."""
+"""The doctor's findings about the database server, by the support queries: connections, dead rows and old snapshots."""
 
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
@@ -15,7 +15,7 @@ from snoozer.db.engine import MAX_OVERFLOW, POOL_SIZE
 from snoozer.notify.send_loop import CONNECTIONS as SENDING_CONNECTIONS
 from snoozer.settings import Settings
 
-# How many connections one process opens at most, by application. A worker has more engines than one.
+# The largest number of connections per process, by application. A worker has several engines.
 PER_PROCESS = {
     "snoozer-web": POOL_SIZE + MAX_OVERFLOW,
     "snoozer-inbound": POOL_SIZE + MAX_OVERFLOW,
@@ -27,7 +27,7 @@ OF_WORKERS = ("snoozer-worker", "snoozer-push", "snoozer-webhook")
 # A share of the connections that the server takes.
 NEARLY_ALL = 0.9
 
-# Autovacuum comes at its threshold; at so many times that it does not keep up. Small tables are no trouble.
+# Autovacuum starts at its threshold; at this multiple of it, it does not keep up. Small tables are ignored.
 TIMES_BEHIND = 3
 MANY_DEAD = 10_000
 # The server stops at two thousand million.
@@ -39,7 +39,7 @@ MAX_SHOWN = 5
 
 
 def server_findings(connection: Connection, settings: Settings, *, workers: int) -> Iterator[Finding]:
-    """Of a server with so many workers alive. Raises DBAPIError."""
+    """The findings for a server with this many live workers. Raises DBAPIError."""
     yield _connections(support.read(connection, "connections").all(), workers=workers, pooled=settings.pgbouncer)
     yield _dead_rows(support.read(connection, "bloat").all())
     yield _snapshots(support.read(connection, "snapshots").all())
@@ -55,7 +55,7 @@ def _connections(rows: Sequence[Any], *, workers: int, pooled: bool) -> Finding:
     wanted = used
     if not pooled:
         wanted += workers * PER_WORKER - sum(by_name.get(name, 0) for name in OF_WORKERS)
-        # Processes that are not registered show by their sessions.
+        # Processes that are not registered are visible by their sessions.
         wanted += sum(-by_name.get(name, 0) % most for name, most in PER_PROCESS.items())
     if wanted > takes:
         text = f"The processes that run may open {wanted} connections, and the server takes {takes}; {used} are in use."

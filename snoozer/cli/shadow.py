@@ -1,5 +1,5 @@
-"""`snoozer shadow`: beside another scheduler, without sending: when would a worker send each job, and what did the old
-one really do?"""
+"""`snoozer shadow`: runs next to another scheduler, without sending: when would a worker send each job, and when did
+the old scheduler send it?"""
 
 import logging
 import sys

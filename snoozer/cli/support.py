@@ -14,7 +14,7 @@ from snoozer.cli.console import open_engine, refuse, show
 from snoozer.db import support
 
 MANY_COLUMNS = 11
-# Queries that ask for an argument, and what it is.
+# Queries that need an argument, and its name.
 _ARGUMENTS = {"person": "EMAIL"}
 
 
@@ -51,7 +51,7 @@ def _list(known: list[str]) -> Table:
 
 
 def _table(name: str, result: CursorResult[tuple[object, ...]]) -> Table:
-    """One row of many figures is shown as a line for each."""
+    """One row of many figures is shown with one figure per line."""
     columns, rows = [column.replace("_", " ") for column in result.keys()], result.all()  # noqa: SIM118 - keys of a row
     if len(rows) == 1 and len(columns) > MANY_COLUMNS:
         return _figures(name, zip(columns, rows[0], strict=True))
@@ -73,7 +73,7 @@ def _figures(name: str, figures: Iterable[tuple[str, object]]) -> Table:
 
 
 def _text(value: object) -> str:
-    """Times are those of UTC."""
+    """Format a value; times are in UTC."""
     match value:
         case None:
             return "–"

@@ -1,8 +1,8 @@
 """`snoozer worker`: one worker, built from its settings and run to its exit code.
 
-On the machine it shows as a process of niceness 7: on a shared host, a herd of reminders yields the CPU to the pages.
-Garbage collection is tuned: what exists when the loop starts is frozen (`gc.freeze()`), and cycles are looked for
-rarely, because a delivery leaves none; looking for them took a fifteenth of a worker's CPU.
+On the machine it has niceness 7: on a shared host, a herd of reminders yields the CPU to the pages. Garbage collection
+is tuned: objects that exist when the loop starts are frozen (`gc.freeze()`), and collections are rare, because a
+delivery leaves no cycles; they used a fifteenth of a worker's CPU.
 """
 
 import gc
@@ -95,7 +95,7 @@ def run_worker(
 ) -> int:
     """Run one worker; returns the exit code. 1 means it was declared dead, and another worker must take its place.
 
-    `failpoint` is called instead of the one that the settings name."""
+    `failpoint` is called instead of the hook in the settings."""
     config, stopping = delivery_config(settings), Event()
     hook = failpoint or settings.failpoint_hook or no_failpoint
     log_format.configure(settings.log_format, process="worker", worker=config.worker)
@@ -172,7 +172,7 @@ def run_worker(
             returns = ReturnLoop(engine, poll=settings.poll)
             returns.start()
             closing.callback(returns.stop)
-        # Called first, so that what is pending is given back at once.
+        # Called first, so that pending claims are given back at once.
         closing.callback(worker.close)
         with suppress(ShutdownRequested):
             if drain:
@@ -200,7 +200,7 @@ def build_worker(
     stopping: Event,
     batch_size: int,
 ) -> Worker:
-    """A worker with everything it delivers by."""
+    """A worker with all its parts."""
     rng = Random()  # noqa: S311 - jitter of waits, guards nothing
     writer = ReminderWriter(
         mail_from=settings.mail_from, base_url=settings.base_url, keys=settings.keys, instance=config.domain
@@ -307,7 +307,7 @@ def _webhook_sender(settings: Settings, *, failpoint: FailpointHook, stopping: E
 
 
 def _sending_engine(settings: Settings, *, name: str, stopping: Event) -> Engine:
-    """Of its own, so that no delivery waits for its connections."""
+    """A separate engine, so that no delivery waits for these connections."""
     return make_engine(
         settings.database_url.get_secret_value(),
         name=name,
