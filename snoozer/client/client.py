@@ -1,4 +1,4 @@
-"""The client: one method for each thing that a person does with snoozes."""
+"""The client: one method for each of a person's acts on snoozes."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,10 +23,10 @@ KEPT: Final = _Kept.KEPT
 
 
 class Client:
-    """A person's snoozes at one Snoozer, by a token of theirs. All methods raise ApiError.
+    """A person's snoozes at one Snoozer, by their token. All methods raise ApiError.
 
-    A request that failed for now is sent again, `attempts` times in all and with at most `longest_wait` seconds of
-    waiting; a POST has a key by which the server does it once.
+    A request that failed temporarily is sent again, up to `attempts` times in all and with at most `longest_wait`
+    seconds of waiting; a POST has a key, by which the server performs it once.
     """
 
     def __init__(
@@ -77,10 +77,10 @@ class Client:
         idempotency_key: str | None = None,
         **more: Any,
     ) -> Snooze:
-        """Snooze a message until `when`, a phrase, or `remind_at`. A message that is snoozed already gets the new time.
+        """Snooze a message until `when`, a phrase, or `remind_at`. A message that is already snoozed gets the new time.
 
-        With the same `idempotency_key` it is done once within a day; without one it has a key of its own, so that its
-        repetitions are. `more` are other fields of the API by their names.
+        With the same `idempotency_key` it is done once within a day; without one it gets its own key, so that retries
+        are safe. `more` are other fields of the API by their names.
         """
         body = {
             "when": when,
@@ -99,11 +99,11 @@ class Client:
         return Snooze.model_validate_json(self._post("/snoozes", body, key=idempotency_key))
 
     def get(self, id: int) -> SnoozeHistory:
-        """One snooze, and what became of it."""
+        """One snooze, and its history."""
         return SnoozeHistory.model_validate_json(self._transport.request("GET", f"/snoozes/{id}"))
 
     def list(self, *, state: str | None = None, page_size: int | None = None, **filters: Any) -> Iterator[Snooze]:
-        """All snoozes, newest first, read page by page as they are asked for."""
+        """All snoozes, newest first; further pages are requested on demand."""
         query = {"state": state, "limit": page_size, **filters}
         page = self._page("/snoozes", query)
         yield from page.snoozes
@@ -112,8 +112,8 @@ class Client:
             yield from page.snoozes
 
     def search(self, q: str, *, page_size: int | None = None) -> Iterator[Snooze]:
-        """What has not come back of all that words and filters find, the next one first: `from:ann due:<friday`. Raises
-        Invalid for a filter that is none."""
+        """Waiting snoozes that match all words and filters, the next one first: `from:ann due:<friday`. Raises Invalid
+        for an invalid filter."""
         return self.list(q=q, page_size=page_size)
 
     def change(
@@ -126,8 +126,8 @@ class Client:
         if_match: str | None = None,
         **more: Any,
     ) -> Snooze:
-        """Another time, another note (None removes it), or other fields of the API. With `if_match`, an ETag, only
-        while the snooze is what it was."""
+        """Change the time, the note (None removes it), or other fields of the API. With `if_match`, an ETag, only if
+        the snooze is unchanged."""
         body = _given({"when": when, "remind_at": remind_at, **more})
         if note is not KEPT:
             body["note"] = note
@@ -135,17 +135,17 @@ class Client:
         return Snooze.model_validate_json(answer)
 
     def cancel(self, id: int, *, if_match: str | None = None) -> Snooze:
-        """No reminder after all."""
+        """Cancel the snooze."""
         return Snooze.model_validate_json(
             self._transport.request("DELETE", f"/snoozes/{id}", headers=_if_match(if_match))
         )
 
     def wake(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
-        """Back now. Raises Conflict for what is due already, or over."""
+        """Bring it back now. Raises Conflict if it is due already, or over."""
         return self._act(id, "wake", {}, if_match=if_match, key=idempotency_key)
 
     def done(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
-        """Done with what came back. Raises Conflict for what has not come back."""
+        """Mark it as done after its return. Raises Conflict if it has not returned yet."""
         return self._act(id, "done", {}, if_match=if_match, key=idempotency_key)
 
     def skip(
@@ -156,15 +156,15 @@ class Client:
         if_match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Snooze:
-        """Leave out the next time of what repeats; with `scheduled_for` only if that is still the next one."""
+        """Skip the next time of a series; with `scheduled_for` only if that is still the next one."""
         return self._act(id, "skip", {"scheduled_for": scheduled_for}, if_match=if_match, key=idempotency_key)
 
     def pause(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
-        """Nothing comes until it is resumed."""
+        """Pause the snooze: it does not return until it is resumed."""
         return self._act(id, "pause", {}, if_match=if_match, key=idempotency_key)
 
     def resume(self, id: int, *, if_match: str | None = None, idempotency_key: str | None = None) -> Snooze:
-        """Go on with what is paused."""
+        """Resume a paused snooze."""
         return self._act(id, "resume", {}, if_match=if_match, key=idempotency_key)
 
     def end(
@@ -176,13 +176,13 @@ class Client:
         if_match: str | None = None,
         idempotency_key: str | None = None,
     ) -> Snooze:
-        """When what repeats ends: on a day, or after so many times; without either it never does."""
+        """Set the end of a series: on a day, or after a number of times; without either it never ends."""
         return self._act(id, "end", {"until": until, "times": times}, if_match=if_match, key=idempotency_key)
 
     def undo(
         self, id: int, *, event: int | None = None, if_match: str | None = None, idempotency_key: str | None = None
     ) -> Snooze:
-        """Undo the last act, or the one of this `event`. Raises Conflict where the snooze was changed since."""
+        """Undo the last act, or the act of this `event`. Raises Conflict if the snooze was changed since."""
         return self._act(id, "undo", {"event": event}, if_match=if_match, key=idempotency_key)
 
     def snooze_many(self, snoozes: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None) -> BulkReply:
@@ -199,7 +199,7 @@ class Client:
         idempotency_key: str | None = None,
         **more: Any,
     ) -> BulkReply:
-        """The same new time for up to 500 snoozes."""
+        """Set the same new time for up to 500 snoozes."""
         body = {"act": "reschedule", "ids": [*ids], "when": when, "remind_at": remind_at, **more}
         return self._many(body, key=idempotency_key)
 
@@ -210,15 +210,15 @@ class Client:
         *,
         idempotency_key: str | None = None,
     ) -> BulkReply:
-        """One act on up to 500 snoozes, each done or left with its reason."""
+        """Perform one act on up to 500 snoozes; each is done or skipped with a reason."""
         return self._many({"act": act, "ids": [*ids]}, key=idempotency_key)
 
     def undo_many(self, undo: str, *, idempotency_key: str | None = None) -> Undone:
-        """Undo a reschedule, a wake or a cancel of many, where nothing changed since."""
+        """Undo a reschedule, a wake or a cancel of many, except on snoozes that have changed since."""
         return Undone.model_validate_json(self._post(f"/bulk/{undo}/undo", {}, key=idempotency_key))
 
     def when(self, phrase: str, *, zone: str | None = None, locale: str | None = None) -> Reading:
-        """What a phrase means, without saving anything. Raises Invalid with suggestions."""
+        """The meaning of a phrase, without saving anything. Raises Invalid with suggestions."""
         query = {"phrase": phrase, "zone": zone, "locale": locale}
         return Reading.model_validate_json(self._transport.request("GET", "/when", query=query))
 
@@ -231,8 +231,8 @@ class Client:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Any other request of the API, such as `request("GET", "/settings")`: the JSON of its answer, None where it
-        has none. A POST has a key here, too."""
+        """Any other request of the API, such as `request("GET", "/settings")`: returns the JSON of the response, None
+        if it has no body. A POST gets a key here, too."""
         keyed = {"Idempotency-Key": str(uuid4())} if method == "POST" else {}
         answer = self._transport.request(
             method, path, json_body=json, query=query, headers={**keyed, **(headers or {})}
@@ -260,7 +260,7 @@ _ANYTHING: TypeAdapter[Any] = TypeAdapter(Any)
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that were given, as JSON has them."""
+    """The given fields, as JSON values."""
     return {
         name: value.isoformat() if isinstance(value, date) else value
         for name, value in fields.items()

@@ -1,4 +1,4 @@
-"""What a request can end with: each error has one sentence for people."""
+"""The possible errors of a request: each has one sentence for people."""
 
 from collections.abc import Mapping
 
@@ -8,12 +8,12 @@ from snoozer.client.models import Problem
 
 
 class ApiError(Exception):
-    """A request was not done, or it is not known whether it was."""
+    """A request was not done, or its result is unknown."""
 
 
 class Unreachable(ApiError):
-    """No answer came. `may_be_done` where the request was sent: a POST is repeated with its key in any case, other
-    changes are not."""
+    """No response arrived. `may_be_done` if the request was sent: a POST is always repeated with its key, other changes
+    are not."""
 
     def __init__(self, sentence: str, *, may_be_done: bool) -> None:
         super().__init__(sentence)
@@ -21,7 +21,7 @@ class Unreachable(ApiError):
 
 
 class Refused(ApiError):
-    """The server refused; nothing was changed. `retry_after` is in seconds, where the server named it."""
+    """The server refused; nothing was changed. `retry_after` is in seconds, if the server named it."""
 
     def __init__(self, problem: Problem, *, retry_after: float | None = None) -> None:
         super().__init__(problem.detail or f"The server answered {problem.status} {problem.title}".strip())
@@ -32,8 +32,8 @@ class Refused(ApiError):
 
 
 class Invalid(Refused):
-    """400, 413, 415, 422: the request has to be another one; `problem.errors` names fields, `problem.suggestions` has
-    phrases that would have worked."""
+    """400, 413, 415, 422: the request is invalid; `problem.errors` names fields, `problem.suggestions` has phrases that
+    would have worked."""
 
 
 class Unauthorized(Refused):
@@ -45,7 +45,7 @@ class Forbidden(Refused):
 
 
 class NotFound(Refused):
-    """404: there is no such thing of yours."""
+    """404: you have no such resource."""
 
 
 class Conflict(Refused):
@@ -53,15 +53,15 @@ class Conflict(Refused):
 
 
 class PreconditionFailed(Refused):
-    """412: it is not any more what `if_match` names."""
+    """412: it no longer matches the ETag in `if_match`."""
 
 
 class WaitTooLong(Refused):
-    """429 or 503, still after all waits that were allowed: `retry_after` says when it may be tried again."""
+    """429 or 503, even after all allowed waits: `retry_after` is when it may be tried again."""
 
 
 class Failed(Refused):
-    """500 and more: the server failed at this."""
+    """500 and more: the server failed."""
 
 
 _BY_STATUS: Mapping[int, type[Refused]] = {
@@ -76,7 +76,7 @@ _BY_STATUS: Mapping[int, type[Refused]] = {
 
 
 def refused(status: int, body: bytes, *, retry_after: float | None) -> Refused:
-    """The error of a status and its body, which may come from something before the server."""
+    """The error for a status and its body, which may come from a proxy."""
     try:
         problem = Problem.model_validate_json(body)
     except ValidationError:

@@ -1,4 +1,5 @@
-"""What the API answers, as far as this release knows it. What a newer server adds is kept, and is no error."""
+"""The API's responses, as far as this release knows them. Fields that a newer server adds are kept, and
+are no error."""
 
 from datetime import datetime
 from typing import Any
@@ -7,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Model(BaseModel):
-    """An object of an answer."""
+    """An object of a response."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -19,7 +20,7 @@ class Links(Model):
 
 class Snooze(Model):
     """A snooze. `scheduled_for` is when it was promised, `remind_at` the next try; `etag` is for `if_match`, and
-    `event` undoes the act that this is the answer to, after which a reminder that was on its way `may_arrive`."""
+    `event` undoes the act to which this is the response, after which a reminder in delivery `may_arrive`."""
 
     id: int
     state: str
@@ -49,7 +50,7 @@ class Snooze(Model):
 
 
 class Send(Model):
-    """One reminder that was sent, or is on its way."""
+    """One reminder that was sent, or is in delivery."""
 
     state: str
     scheduled_for: datetime
@@ -60,7 +61,7 @@ class Send(Model):
 
 
 class SnoozeHistory(Snooze):
-    """A snooze, and what became of it."""
+    """A snooze, and its history."""
 
     sent_at: datetime | None
     attempts: int
@@ -70,14 +71,14 @@ class SnoozeHistory(Snooze):
 
 
 class SnoozePage(Model):
-    """One page of a list; `next` is the address of the next one."""
+    """One page of a list; `next` is the URL of the next page."""
 
     snoozes: list[Snooze]
     next: str | None
 
 
 class Reading(Model):
-    """What a phrase means; `at` is None for one that waits for a reply alone."""
+    """The meaning of a phrase; `at` is None if it only waits for a reply."""
 
     kind: str
     at: datetime | None
@@ -105,7 +106,7 @@ class Problem(Model):
 
 
 class BulkResult(Model):
-    """What became of one of many: its status as by a request of its own, and the snooze or the problem."""
+    """The result for an item: its status as for a single request, and the snooze or the problem."""
 
     status: int
     id: int | None = None
@@ -123,7 +124,7 @@ class BulkReply(Model):
 
 
 class Undone(Model):
-    """How many were put back, and how many not, by the reason; a reminder of one that was on its way `may_arrive`."""
+    """How many were undone, and how many not, by the reason; a reminder that was in delivery `may_arrive`."""
 
     done: int
     left: dict[str, int]
