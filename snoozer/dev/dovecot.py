@@ -1,7 +1,7 @@
 """The IMAP server of `snoozer up`: the machine's Dovecot with a configuration of its own, one user, and no privileges.
 
 It listens on loopback only, without TLS, and requires a random password. The supervisor runs it; this module finds it,
-writes what it needs, and ends what an earlier run left.
+writes its files, and stops the remains of an earlier run.
 """
 
 import grp
@@ -30,11 +30,11 @@ from snoozer.dev.processes import name_of, send, wait_until_gone
 STATE_FILE = "dovecot.json"
 DEFAULT_PORT = 8143
 MIN_VERSION, NEW_SYNTAX = (2, 3), (2, 4)
-# An ordinary user's PATH leads to no server's programs.
+# An ordinary user's PATH does not include the servers' programs.
 _FOLDERS = "/usr/sbin:/usr/local/sbin:/opt/homebrew/sbin:/opt/homebrew/bin"
-# No secret of the caller may be read by the account that runs the server.
+# The account that runs the server must not see secrets of the caller.
 _ENV = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C"}
-# What its configuration can hold, short enough that the names of its sockets fit.
+# Paths that the configuration accepts, short enough for the names of its sockets.
 _PLAIN = re.compile(r"[A-Za-z0-9/._-]{1,70}")
 _MAX_LOG_BYTES = 1024 * 1024
 _ROUNDS = 20_000
@@ -120,8 +120,8 @@ class NoDovecot(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What is kept of the server from one start to the next. `place` is its folder, `link` another name of that folder
-    where the configuration needs one; beside it are the sockets then."""
+    """The server's state from one start to the next. `place` is its folder, `link` another name of that folder if the
+    configuration needs one, with the sockets next to it."""
 
     place: str
     link: str = ""
@@ -146,7 +146,7 @@ class State:
 
     @property
     def run(self) -> Path:
-        """The folder of its sockets: Dovecot follows links to it, and sockets have short names only."""
+        """The folder of its sockets: Dovecot follows links to it, and sockets need short names."""
         return self.base.parent / "run" if self.link else self.base / "run"
 
     @property
@@ -172,7 +172,7 @@ class ImapServer:
         return Path(self.state.place) / "log"
 
     def clean_up(self) -> None:
-        """Remove what lies outside of its folder. It is stopped."""
+        """Remove files outside of its folder. The server must be stopped."""
         _unlink(self.state)
 
 
@@ -192,8 +192,8 @@ def find() -> tuple[str, str]:
 
 
 def prepare(home: Path, *, shared: Path = binaries.SHARED) -> ImapServer:
-    """Find Dovecot and write its configuration; what an earlier run of this home left running is stopped. The mailbox,
-    its password and, unless it is taken, its port stay as they were. Raises NoDovecot with one sentence."""
+    """Find Dovecot and write its configuration; a server that an earlier run of this home left is stopped. The mailbox,
+    its password and, unless it is taken, its port stay unchanged. Raises NoDovecot with one sentence."""
     program, version = find()
     account = binaries.unprivileged_account("dovecot", "nobody")
     if account is None:
@@ -213,7 +213,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _state(home: Path, *, account: Account, shared: Path) -> State:
-    """As it was, or that of a new server."""
+    """The previous state, or a new server's."""
     known, inside = State.load(home), home / "dovecot"
     if known is not None and Path(known.place).is_dir():
         return known
@@ -225,20 +225,20 @@ def _state(home: Path, *, account: Account, shared: Path) -> State:
 
 
 def _stop_left(state: State) -> None:
-    """Stop a server of this home whose supervisor and reaper were killed, and remove what says that it runs."""
+    """Stop a server of this home whose supervisor and reaper were killed, and remove its pid file."""
     with suppress(OSError, ValueError):
         pid = int((state.run / "master.pid").read_text())
         if _serves(pid, state):
             send(pid, signal.SIGTERM)
             wait_until_gone([pid], seconds=10)
             send(pid, signal.SIGKILL, group=True)
-    # The number in its pid file may belong to another process by now, and Dovecot would not start.
+    # The number in its pid file may belong to another process by now, and then Dovecot would not start.
     shutil.rmtree(state.run, ignore_errors=True)
     _unlink(state)
 
 
 def _serves(pid: int, state: State) -> bool:
-    """Whether this process is the server of this folder, by its arguments where the system shows them."""
+    """Whether this process is the server of this folder, judged by its arguments if the system shows them."""
     if not Path("/proc/self/cmdline").exists():
         return name_of(pid) == "dovecot"
     with suppress(OSError):
@@ -247,7 +247,7 @@ def _serves(pid: int, state: State) -> bool:
 
 
 def _link(state: State, *, account: Account) -> str:
-    """A short and plain name for a folder that has none, in the machine's folder for temporary files."""
+    """A short and plain name for a folder that has none, in the machine's temporary folder."""
     if _PLAIN.fullmatch(state.place):
         return ""
     folder = Path(tempfile.mkdtemp(prefix="snoozer-imap-"))
@@ -285,7 +285,7 @@ def _write_files(state: State, *, version: str, account: Account) -> None:
 
 
 def _hashed(password: str) -> str:
-    """In a scheme that each version can verify, and that none counts as weak."""
+    """Hash in a scheme that each version can verify, and that none considers weak."""
     salt = secrets.token_hex(8)
     digest = hashlib.pbkdf2_hmac("sha1", password.encode(), salt.encode(), _ROUNDS)
     return f"{{PBKDF2}}$1${salt}${_ROUNDS}${digest.hex()}"
@@ -309,7 +309,7 @@ def _configuration(state: State, *, version: str, account: Account) -> str:
 
 
 def _check(program: str, state: State, *, account: Account) -> None:
-    """Raises NoDovecot where this Dovecot cannot use the configuration, as without its package for IMAP."""
+    """Raises NoDovecot if this Dovecot cannot use the configuration, for example without its package for IMAP."""
     command = [program, "-n", "-c", str(state.configuration)]
     try:
         checked = subprocess.run(

@@ -1,4 +1,4 @@
-"""What `snoozer up` runs with: what the user set in the environment, and defaults of its own for the rest."""
+"""The settings of `snoozer up`: the user's environment, and defaults for the rest."""
 
 import json
 import os
@@ -32,11 +32,11 @@ def write_up_file(
 ) -> Settings:
     """Write the settings that every other command on this machine finds (mode 0600), and return them.
 
-    What the user set wins over the defaults of `snoozer up`. `imap_port` is that of the sample mailbox, 0 where there
-    is none. Raises SettingsError when the whole makes no sense.
+    The user's settings override the defaults of `snoozer up`. `imap_port` is the port of the sample mailbox, 0 if there
+    is none. Raises SettingsError if the result is invalid.
     """
     found = {
-        # As psql and pg_dump want it, without the name of our driver.
+        # In the form that psql and pg_dump expect, without the name of our driver.
         "DATABASE_URL": given.database_url.get_secret_value().replace("+psycopg", "", 1) or database_url,
         "SECRET_KEY": ",".join(given.keys) or _secret(home),
         "BASE_URL": given.base_url if "base_url" in given.model_fields_set else f"http://{ports.HOST}:{port}",
@@ -54,13 +54,13 @@ def write_up_file(
 
 
 def remove_up_file(home: Path) -> None:
-    """Other commands then report that no database is set, rather than connect to one that is gone."""
+    """Remove the file: other commands then report that no database is set, instead of connecting to a stopped one."""
     (home / UP_FILE).unlink(missing_ok=True)
 
 
 def write_private(path: Path, text: str) -> None:
-    """Write a file with mode 0600. A reader sees the old text or the new one, and a crash leaves one of them."""
-    # mkstemp makes its file 0600 from the first moment on.
+    """Write a file with mode 0600. A reader sees either the old text or the new one, even after a crash."""
+    # mkstemp creates its file with mode 0600.
     handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -74,7 +74,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def _secret(home: Path) -> str:
-    """A random key, the same at every start: a new one would break the links in mail that is on its way."""
+    """A random key, the same at every start: a new one would break the links in mail already sent."""
     file = home / "secret"
     if not file.exists():
         write_private(file, secrets.token_urlsafe(48) + "\n")

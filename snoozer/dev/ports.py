@@ -1,4 +1,4 @@
-"""Ports on loopback. One that a child will need is held open, so that no other program takes it in between."""
+"""Ports on loopback. A child's future port is held open, so that no other program takes it in between."""
 
 import socket
 from contextlib import nullcontext, suppress
@@ -7,14 +7,14 @@ HOST = "127.0.0.1"
 
 
 def hold(port: int) -> socket.socket | None:
-    """A listening socket on this port (0: any that is free), to be inherited by a child; None when it is taken."""
+    """A listening socket on this port (0: any free port), to be inherited by a child; None if it is taken."""
     with suppress(OSError):
         return socket.create_server((HOST, port), backlog=512)
     return None
 
 
 def of(held: socket.socket) -> int:
-    """The number of a port that is held."""
+    """The number of a held port."""
     return int(held.getsockname()[1])
 
 

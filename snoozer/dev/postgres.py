@@ -1,7 +1,7 @@
 """The PostgreSQL of `snoozer up`: made once, started, found again after a crash, stopped.
 
 The server listens on loopback TCP only, requires a random password (scram), keeps checksums and flushes to disk. Any
-number of processes may start the same home at once: one of them does it, the others adopt the server that runs.
+number of processes may start the same home at once: the first starts it, the others adopt the running server.
 """
 
 import fcntl
@@ -31,7 +31,7 @@ STATE_FILE = "postgres.json"
 RETRY_SECONDS = 10.0
 STOP_SECONDS = 30.0
 _POLL_INTERVAL = 0.05
-# No variable of the caller may change how the server runs; LC_ALL keeps macOS from starting threads in it.
+# No variable of the caller may affect the server; LC_ALL keeps macOS from starting threads in it.
 _ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _SETTINGS = (
     f"listen_addresses={ports.HOST}",
@@ -56,7 +56,7 @@ class PostgresRefused(Exception):
 
 @dataclass
 class Postmaster:
-    """The main process of a server: a child of ours, or one that an earlier process left. `port` is 0 if unknown."""
+    """The main process of a server: our child, or left by an earlier process. `port` is 0 if unknown."""
 
     pid: int
     port: int
@@ -77,7 +77,7 @@ class Postmaster:
         return self.process.poll() is None if self.process else is_running(self.pid)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until it is gone. Returns False when it still runs after `seconds`."""
+        """Wait until it is gone. Returns False if it still runs after `seconds`."""
         if self.process is None:
             return not wait_until_gone([self.pid], seconds=seconds)
         with suppress(TimeoutExpired):
@@ -167,7 +167,8 @@ class Postgres:
             self._postmaster.wait(STOP_SECONDS)
 
     def rotate_log(self, *, max_bytes: int = 8 * 1024 * 1024) -> None:
-        """Copy a large log aside and truncate it: the server appends. Where that fails (a full disk), it grows on."""
+        """Copy a large log aside and truncate it: the server appends. If that fails (a full disk), the log grows
+        further."""
         with suppress(OSError):
             if self.log.exists() and self.log.stat().st_size > max_bytes:
                 shutil.copy2(self.log, self.log.with_suffix(".log.1"))
@@ -177,7 +178,7 @@ class Postgres:
         return f"postgresql://{USER}:{self._state['password']}@{ports.HOST}:{port}/postgres"
 
     def _load_state(self) -> None:
-        """Read where the data lies, its port and its password; choose all three when the home is new."""
+        """Read the place of the data, its port and its password; choose all three if the home is new."""
         inside = self.home / "postgres"
         file = self.home / STATE_FILE
         if file.exists():
@@ -199,7 +200,7 @@ class Postgres:
         write_private(self.home / STATE_FILE, json.dumps(self._state, indent=2) + "\n")
 
     def _adopt(self) -> bool:
-        """Take over a server that runs on our data, once it accepts connections. Waits for one that shuts down."""
+        """Take over a server that runs on our data, once it accepts connections. Wait for a server that shuts down."""
         began, reported = time.monotonic(), False
         while (found := Postmaster.of(self.data)) and not self._stopping:
             if found.port and self._accepts_connections(found.port):
@@ -240,14 +241,14 @@ class Postgres:
 
     def _run(self, chosen: Binaries) -> None:
         end = time.monotonic() + RETRY_SECONDS
-        # Once other processes know the address it has to stay.
+        # The address must not change once other processes know it.
         may_move = self._postmaster is None
         if self._postmaster is not None:
-            # It has ended, and has to be collected.
+            # It has ended, and must be collected.
             self._postmaster.wait(STOP_SECONDS)
         while not self._stopping:
             if Postmaster.of(self.data) is None:
-                # PostgreSQL refuses to start while its id belongs to any process.
+                # PostgreSQL refuses to start while any process has its id.
                 (self.data / "postmaster.pid").unlink(missing_ok=True)
             if may_move and not ports.is_free(self.port):
                 self._save_state(port=ports.any_free())
@@ -272,12 +273,12 @@ class Postgres:
         run_as = self._account.run_as
         with self.log.open("ab") as out:
             self.log.chmod(0o600)
-            # A Ctrl-C at the terminal goes to the whole foreground group; the server has to stop last.
+            # A Ctrl-C at the terminal goes to the whole foreground group; the server must stop last.
             process = Popen(command, stdin=DEVNULL, stdout=out, stderr=out, env=_ENV, start_new_session=True, **run_as)
         return Postmaster(pid=process.pid, port=self.port, process=process)
 
     def _initdb(self, chosen: Binaries) -> None:
-        """Make a database as a draft that is renamed to `data` when it is whole. Raises PostgresRefused."""
+        """Create a database as a draft that is renamed to `data` when it is complete. Raises PostgresRefused."""
         place, run_as = self.data.parent, self._account.run_as
         for left in place.glob("draft-*"):
             shutil.rmtree(left, ignore_errors=True)
@@ -302,7 +303,7 @@ class Postgres:
 
 
 def _serves(pid: int, data: Path) -> bool:
-    """Whether this process is the server of this data, by its working folder where the system shows it."""
+    """Whether this process is the server of this data, judged by its working folder if the system shows it."""
     if not Path("/proc/self/cwd").exists():
         return name_of(pid) in {"postgres", "postmaster"}
     with suppress(OSError):
@@ -311,7 +312,7 @@ def _serves(pid: int, data: Path) -> bool:
 
 
 def _reason(output: str) -> str:
-    """The line in which the server or initdb gave up, without its time stamp."""
+    """The line with which the server or initdb failed, without its time stamp."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     fatal = [line.partition(mark)[2].strip() for line in lines for mark in ("FATAL:", "error:") if mark in line]
     return (fatal or lines or ["it gave no reason"])[-1]

@@ -2,7 +2,7 @@
 
 Ordinary commands do not notice that their parent is gone. The reaper, `python -m snoozer.dev.processes`, does: it reads
 a pipe whose other end only the supervisor holds. Each line is `+ PID` for a child, `= PID` for the database and `- PID`
-for one that ended. At the end of the pipe it stops the children, then the database. It holds the lock it inherited
+for an ended process. At the end of the pipe it stops the children, then the database. It holds the lock it inherited
 until it is done, so that the next `snoozer up` waits for it.
 """
 
@@ -49,7 +49,7 @@ def name_of(pid: int) -> str:
 
 
 def send(pid: int, what: signal.Signals, *, group: bool = False) -> None:
-    """Send a signal to a process, or to the whole group it leads. One that is gone already is no error."""
+    """Send a signal to a process, or to the whole group it leads. Ignores a process that is already gone."""
     try:
         (os.killpg if group else os.kill)(pid, what)
     except ProcessLookupError:
@@ -61,7 +61,7 @@ def send(pid: int, what: signal.Signals, *, group: bool = False) -> None:
 
 
 def wait_until_gone(pids: Iterable[int], *, seconds: float) -> set[int]:
-    """Wait for processes that are not our children. Returns those that still run after `seconds`."""
+    """Wait for processes that are not our children. Return the ids of processes that still run after `seconds`."""
     left, end = set(pids), time.monotonic() + seconds
     while (left := {pid for pid in left if is_running(pid)}) and time.monotonic() < end:
         time.sleep(_POLL_INTERVAL)
@@ -101,8 +101,8 @@ def database_reaper() -> Iterator[Callable[[int], None]]:
 
 @contextmanager
 def reaper() -> Iterator[Callable[[str, int], None]]:
-    """Returns a function that registers a process id as CHILD, DATABASE or GONE, from any thread: what is registered is
-    stopped when this process ends, in whatever way."""
+    """Returns a function that registers a process id as CHILD, DATABASE or GONE, from any thread: registered processes
+    are stopped when this process ends, for any reason."""
     command = (*PYTHON_MODULE, "snoozer.dev.processes")
     lock = threading.Lock()
     with subprocess.Popen(command, stdin=subprocess.PIPE, text=True, start_new_session=True) as process:
@@ -117,7 +117,8 @@ def reaper() -> Iterator[Callable[[str, int], None]]:
 
 
 def reap() -> None:
-    """Run until the pipe on standard input ends, then stop what is left. Ignores signals that stop the supervisor."""
+    """Run until the pipe on standard input ends, then stop the remaining processes. Ignores signals that stop the
+    supervisor."""
     for ignored in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(ignored, signal.SIG_IGN)
     os.chdir("/")
@@ -127,7 +128,7 @@ def reap() -> None:
         registered[int(number)] = what, _start_time(int(number))
 
     def unchanged(what: str) -> set[int]:
-        # A process id that was registered may belong to another process by now.
+        # A registered process id may belong to another process by now.
         return {pid for pid, known in registered.items() if known == (what, _start_time(pid))}
 
     _stop(unchanged(CHILD), signal.SIGTERM, seconds=15, last=signal.SIGKILL, groups=True)
@@ -138,7 +139,7 @@ def _stop(pids: set[int], what: signal.Signals, *, seconds: float, last: signal.
     for pid in pids:
         send(pid, what)
     left = wait_until_gone(pids, seconds=seconds)
-    # A leader that is gone may have left others of its group behind.
+    # A leader that is gone may have left other processes of its group.
     for pid in pids if groups else left:
         send(pid, last, group=groups)
 

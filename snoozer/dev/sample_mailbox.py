@@ -56,13 +56,13 @@ def login(state: State) -> Login:
 
 
 def _fill(settings: Settings, state: State, *, now: datetime) -> None:
-    """The samples as they came in, in that order. What a start that was killed left in the inbox stays as it is."""
+    """The samples as if received, in that order. The remains of a killed start stay in the inbox unchanged."""
     to = server(state)
     dial = registry.connector(to, allow_private=settings.allow_private_mailboxes)
     with imap.open(to, login(state), connect=dial) as mailbox:
         if mailbox.select(INBOX).exists:
             return
-        # Ids of their own: a message of the kept mailbox is another one.
+        # They have separate ids, because messages of the kept mailbox are different messages.
         for original in samples.messages(now, host="imap."):
             date = parsedate_to_datetime(email.message_from_bytes(original)["Date"])
             mailbox.append(INBOX, original, date=date)
@@ -86,7 +86,7 @@ def _connect(engine: Engine, settings: Settings, state: State) -> None:
 
 
 def _owner(connection: Connection) -> tuple[int, list[str]]:
-    """The owner's account, and the names of the times that it uses."""
+    """The owner's account, and the labels of its times."""
     account_id = accounts.id_of(connection, email=OWNER)
     if account_id is None:
         raise NotReady(f"there is no account {OWNER}")
@@ -96,7 +96,7 @@ def _owner(connection: Connection) -> tuple[int, list[str]]:
 
 
 def _known(connection: Connection) -> Row[int, str] | None:
-    """The mailbox as it is connected already."""
+    """The mailbox that is already connected."""
     found = select(ConnectedMailbox.port, ConnectedMailbox.state)
     found = found.join(Account, Account.id == ConnectedMailbox.account_id)
     is_ours = (Account.email == OWNER, ConnectedMailbox.host == ports.HOST, ConnectedMailbox.username == OWNER)

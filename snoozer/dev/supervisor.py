@@ -44,7 +44,7 @@ class CommandFailed(Exception):
 
 
 class Child(asyncio.SubprocessProtocol):
-    """A process whose end is known at once, while asyncio's own waits also for others that keep its output open."""
+    """A process whose end is noticed at once, whereas asyncio waits until all processes have closed its output."""
 
     def __init__(self, on_line: OnLine) -> None:
         self._on_line = on_line
@@ -62,14 +62,14 @@ class Child(asyncio.SubprocessProtocol):
         return await asyncio.shield(self._exit_code)
 
     async def wait_or(self, event: asyncio.Event, *, timeout: float | None = None) -> bool:
-        """Wait for its end, for this event or for so many seconds. Returns whether it has ended."""
+        """Wait for its end, for this event or for a time limit. Returns whether it has ended."""
         happened: asyncio.Future[Any] = asyncio.create_task(event.wait())
         await asyncio.wait({self._exit_code, happened}, timeout=timeout, return_when=asyncio.FIRST_COMPLETED)
         happened.cancel()
         return self._exit_code.done()
 
     async def drain_output(self) -> None:
-        """After its end, read what is left of its output for a second, and close the pipes."""
+        """After its end, read the rest of its output for a second, and close the pipes."""
         with contextlib.suppress(TimeoutError):
             await asyncio.wait_for(self._output_closed.wait(), timeout=1)
         self._transport.close()
@@ -165,7 +165,7 @@ class Supervisor:
         await asyncio.gather(*(task for task, _ in kept))
 
     def kill_now(self) -> None:
-        """Kill what is being stopped, without waiting any longer."""
+        """Kill programs that are being stopped, without waiting any longer."""
         self._kill_now.set()
 
     async def _keep(self, program: Program, stopping: asyncio.Event) -> None:
@@ -188,7 +188,7 @@ class Supervisor:
             return f"cannot be started ({error.strerror})"
         if not await child.wait_or(stopping):
             await self._stop_child(child, program)
-        # What the child left behind keeps its output and its port open.
+        # Processes that the child left keep its output and its port open.
         send(child.pid, signal.SIGKILL, group=True)
         await child.drain_output()
         self.register(processes.GONE, child.pid)

@@ -72,12 +72,12 @@ def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) ->
 
 
 def _lock(home: Path, output: Output, held: contextlib.ExitStack) -> int:
-    """Make this home and take its locks, which `held` releases. Returns the one for the reaper. Raises Refused."""
+    """Create this home and take its locks, which `held` releases. Returns the reaper's lock. Raises Refused."""
     on_wait = partial(output.line, "an earlier Snoozer is still stopping; waiting for it")
     try:
         if not home.exists():
             home.mkdir(parents=True)
-            # Root's database runs under another account, which has to pass through; its secrets are 0600 files.
+            # Root's database runs under another account, which must be able to enter; its secrets are 0600 files.
             home.chmod(0o711 if os.geteuid() == 0 else 0o700)
     except OSError as error:
         raise Refused(f"The folder {home} cannot be made ({error.strerror}); set SNOOZER_HOME to another one") from None
@@ -92,7 +92,7 @@ def _lock(home: Path, output: Output, held: contextlib.ExitStack) -> int:
 
 
 def _hold(port: int, output: Output, *, by: str, remedy: str = "") -> socket.socket:
-    """This port, or any that is free. Raises Refused where it is taken and `remedy` names what to do."""
+    """Hold this port, or any free one. Raises Refused if it is taken and there is a `remedy`."""
     if held := ports.hold(port):
         return held
     if remedy:
@@ -125,8 +125,8 @@ def _welcome(
 
 
 def _welcome_to_mailbox(output: Output, home: Path, imap: ImapServer) -> None:
-    """How a mail program on this machine opens the sample mailbox. What is no terminal may be a log: it gets no
-    password."""
+    """Explain how a mail program on this machine opens the sample mailbox. Output that is not a terminal may be a log:
+    the password is not written there."""
     password = imap.state.password if sys.stdout.isatty() else f"in {home / STATE_FILE}"
     output.plain("A sample mailbox is connected. In a mail program on this machine (IMAP, no encryption):")
     output.plain(f"  server {ports.HOST}  port {imap.port}  user {OWNER}  password {password}", style="bold")
