@@ -27,7 +27,7 @@ MIN_UPLOAD = 4096
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """The most of each quota; 0 is no limit."""
+    """The most of each quota; 0 means no limit."""
 
     snoozes_per_minute: int
     snoozes_per_day: int
@@ -44,7 +44,7 @@ class Limits:
     imported_snoozes_per_day: int
 
 
-# 0 is no limit.
+# 0 means no limit.
 _Limit = Annotated[int, Field(ge=0, lt=2**62)]
 
 

@@ -81,8 +81,7 @@ def delete_cookie(response: AnyResponse, name: str) -> None:
 
 def current_account() -> Account | None:
     """Returns the signed-in account. The lookup happens once per request, with its time formatter, saved times, a
-    snapshot
-    of the database that all later queries share, and whether delivery or a connected mailbox fails."""
+    snapshot of the database that all later queries share, and whether delivery or a connected mailbox fails."""
     if "account" not in g:
         g.account = None
         token = get_cookie("session")
@@ -117,7 +116,7 @@ def new_session() -> NewSession:
 
 
 def _of_person(connection: Connection, status: DeliveryStatus, account: Account) -> DeliveryStatus:
-    """With the person's deliveries that operators hold back; queried only while any are held."""
+    """The status with the person's deliveries that operators hold back; queried only while any are held."""
     return replace(status, holds=pauses.holds(connection, email=account.email)) if status.is_held else status
 
 

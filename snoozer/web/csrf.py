@@ -1,7 +1,7 @@
 """CSRF protection: the token of forms, masked again in each response, so that pages can be sent compressed.
 
-The size of a compressed page reveals which of its texts repeat. A constant token could be guessed letter by
-letter (BREACH, CVE-2013-3587), with texts of a request or of a stranger's message as guesses.
+The size of a compressed page reveals which of its texts repeat. A constant token could be guessed letter by letter
+(BREACH, CVE-2013-3587), with texts of a request or of a stranger's message as guesses.
 """
 
 import secrets

@@ -1,4 +1,4 @@
-"""Error pages: what happened, what it means, what to do. Failures are logged without what rows or paths hold."""
+"""Error pages: what happened, what it means, what to do. Failures are logged without the contents of rows or paths."""
 
 import logging
 import traceback

@@ -86,7 +86,7 @@ def on_starting(arbiter: Any) -> None:
 
 
 def child_exit(arbiter: object, worker: Any) -> None:
-    """Keeps what a process counted that has ended."""
+    """Keeps the counts of a process that has ended."""
     request_counts.shared.absorb(worker.pid)
 
 

@@ -1,4 +1,4 @@
-"""Where a request comes from, as quotas and the security log know it: an id that tells no address."""
+"""The origin of a request for quotas and the security log: an id that does not reveal the address."""
 
 import hmac
 import ipaddress

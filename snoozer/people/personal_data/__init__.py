@@ -1,1 +1,1 @@
-"""USE CASE of leaving: what is stored about a person as files, and as snoozes again."""
+"""USE CASE of leaving: a person's stored data as files, and the import of such files."""

@@ -1,4 +1,4 @@
-"""Deleting an account: requested, revocable for a day, then done by the clock (housekeeping/erasing.py)."""
+"""Deleting an account: requested, revocable for a day, then done by the clock (delivery/chores/erasing.py)."""
 
 from datetime import datetime, timedelta
 

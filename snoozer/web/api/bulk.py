@@ -164,8 +164,8 @@ def _create(connection: Connection, account: Account, items: Sequence[Any]) -> B
 
 
 def _without_repeats(asked: Mapping[int, Wanted]) -> list[list[int]]:
-    """The duplicate entries' indexes, so that no list names a message twice and a later entry cannot change an earlier
-    one's snooze."""
+    """The entries' indexes in turns, so that no turn names a message twice, and a later entry changes the snooze that
+    an earlier one made."""
     turns: list[list[int]] = []
     named: Counter[str] = Counter()
     for index, one in asked.items():

@@ -24,7 +24,7 @@ from snoozer.web.api.problems import Refused
 
 
 def own(connection: Connection, account: Account, id: int) -> Found:
-    """Raises Refused with 404 for a snooze that is none of this person's."""
+    """Raises Refused with 404 if the snooze does not exist or belongs to another person."""
     return _found(api_snoozes.one(connection, id=id, user_email=account.email), id)
 
 
@@ -44,7 +44,7 @@ def shown(
     *,
     result: acts.Result | None = None,
 ) -> Snooze:
-    """The snooze as it is now, with the reading and the flags of `parsed`, and what the result of an act says of it."""
+    """The current state of the snooze, with the reading and the flags of `parsed`, and the result of an act."""
     return answer_of(own(connection, account, id), account, parsed, result, now=database_time(connection))
 
 
@@ -67,20 +67,20 @@ def answer_of(
 
 
 def act_on(connection: Connection, account: Account, row: Found, what: acts.Act) -> acts.Result:
-    """Do an act on the person's snooze. Raises Refused with 409 if it was left as it is."""
+    """Do an act on the person's snooze. Raises Refused with 409 if the act left it unchanged."""
     (result,) = acts.act(connection, [row.id], what, By(account.email, ROUTE))
     return done_or_refused(connection, row, result)
 
 
 def done_or_refused(connection: Connection, row: Found, result: acts.Result) -> acts.Result:
-    """The result of an act that did something. Raises Refused with 409 if it left the snooze as it is."""
+    """The result of an act that changed the snooze. Raises Refused with 409 if it left it unchanged."""
     if result.left is None:
         return result
     raise refusal(connection, row, result.left)
 
 
 def refusal(connection: Connection, row: Found, left: SnoozeError) -> Refused:
-    """Returns a 409 for an act that left a snooze as it is."""
+    """Returns a 409 for an act that left a snooze unchanged."""
     return over(connection, row) if row.outcome is not None else conflict(connection, row, left)
 
 
@@ -98,14 +98,14 @@ def over(connection: Connection, row: Found) -> Refused:
 
 
 def conflict(connection: Connection, row: Found, error: SnoozeError) -> Refused:
-    """Returns a 409 for an act that the snooze as it is does not allow."""
+    """Returns a 409 for an act that is impossible in the snooze's current state."""
     members: dict[str, Any] = {"suggestions": list(error.suggestions)} if error.suggestions else {}
     state = public_state(row.state, row.why)
     return Refused(409, error.code, error.message, state=state, **members)
 
 
 def spend_snooze(connection: Connection, account: Account) -> None:
-    """Counts a snooze, or a change of one, after it was done: what is counted is locked last, by all."""
+    """Counts a snooze, or a change of one, afterwards: every transaction locks the quotas last."""
     limits = context.settings().limits
     rate_limits.note(quotas.spend_snooze(connection, limits, user_email=account.email, token=bearer_token()))
 

@@ -33,7 +33,7 @@ def body_etag(body: str) -> str:
 
 
 def check(etag: str) -> None:
-    """Raises Refused with 412 where `If-Match` names other states only. To be called with what is changed locked."""
+    """Raises Refused with 412 if `If-Match` names other states only. The caller must have locked the row."""
     if "If-Match" not in request.headers:
         return
     if not request.if_match.contains(etag.strip('"')):

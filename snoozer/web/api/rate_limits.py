@@ -20,7 +20,7 @@ from snoozer.web import context
 # The limit for shares in this process; beyond it, shares of past minutes are removed.
 MAX_SHARES = 20_000
 
-# Period ends computed twice may differ by one query's duration; the shortest period is a minute.
+# Period ends computed twice may differ by one query's duration (in seconds); the shortest period is a minute.
 SAME_END = 20.0
 
 _KEY = "snoozer-requests"

@@ -29,8 +29,8 @@ def healthz() -> dict[str, str]:
 @blueprint.get("/readyz")
 def readyz() -> tuple[dict[str, Any], int]:
     """200 when pages can be served and messages snoozed, else 503. A schema newer than this code is ready: so it is
-    during a rolling release. `waiting` states why no worker claims anything, where that is so, and `mailboxes` how
-    many are connected, how many of those no process watches, and how many messages should be back in them."""
+    during a rolling release. `waiting` states why no worker claims rows, if that is the case, and `mailboxes` how many
+    are connected, how many of those no process watches, and how many messages should be back in them."""
     try:
         with deadline(READY_SECONDS), context.transaction() as connection:
             limit_transaction(connection, seconds=READY_SECONDS)

@@ -81,7 +81,8 @@ def _list_page(
     times = time_formatter()
     page = _in_time(lambda connection: queries.page(connection, filter, before=before, after=after))
     matching = _in_time(lambda connection: queries.count(connection, filter, until=times.now))
-    # The first page shows the errors above the list; if the filter has one error, it is named there.
+    # Groups by error are shown on the first page. If the list is filtered by one error, they supply its name on every
+    # page.
     wants_groups = filter.reason or (before is None and after is None)
     groups = _in_time(lambda connection: case_groups.groups(connection, filter)) if wants_groups else []
     with context.transaction() as connection:

@@ -37,7 +37,7 @@ def overview(account: Account) -> ResponseReturnValue:
     watches = context.REFRESH_HEADER in request.headers
     reading = watching.figures().read(max_age=SHARED_SECONDS if watches else 0.0)
     times, settings = time_formatter(), context.settings()
-    # The clock's interval between sweeps (housekeeping/clock.py).
+    # The clock's interval between sweeps (cli/clock.py).
     sweep = timedelta(seconds=min(settings.sweep, settings.worker_dead / 5))
     limits = Limits(dead_after=timedelta(seconds=settings.worker_dead), sweep=sweep)
 

@@ -1,5 +1,5 @@
-"""Reads the forms by which operators pause: what, and for how long. A person is named by the id of a snooze of theirs,
-so that no address is in a form or in an address of a page."""
+"""Reads the forms by which operators pause: the scope, and for how long. A person is named by the id of a snooze of
+theirs, so that no form or URL contains an address."""
 
 import re
 from datetime import timedelta
@@ -21,7 +21,7 @@ _PRIORITY = re.compile(r"-?[0-9]{1,4}")
 
 
 def read_scope(connection: Connection) -> Scope:
-    """Returns what the form wants to be paused. Raises Refused."""
+    """Returns the scope that the form names. Raises Refused."""
     kind = request.form.get("kind", "")
     match kind:
         case "all":
@@ -62,7 +62,7 @@ def read_span() -> timedelta | None:
 
 
 def scope_in_words(kind: Kind, value: str) -> str:
-    """Returns what is paused, without anybody's address."""
+    """Returns the scope in words, without any address."""
     match kind:
         case "all":
             return "everything"

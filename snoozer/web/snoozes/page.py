@@ -50,7 +50,7 @@ def check_form(row: Found) -> None:
 
 
 def act_on(connection: Connection, account: Account, id: int, what: acts.Act) -> acts.Result:
-    """Does an act on the person's snooze. Raises SnoozeError if it was left as it is."""
+    """Does an act on the person's snooze. Raises SnoozeError if the act left it unchanged."""
     (result,) = acts.act(connection, [id], what, By(account.email, ROUTE))
     if result.left is not None:
         raise result.left
@@ -58,7 +58,8 @@ def act_on(connection: Connection, account: Account, id: int, what: acts.Act) ->
 
 
 def flash_done(text: str, result: acts.Result | None) -> None:
-    """Queues what was done, with its Undo, and that an earlier copy may still arrive; without a result, the text."""
+    """Queues a message about the act, with its Undo, and a warning that an earlier copy may still arrive; without a
+    result, only the text."""
     if result is None or result.left is not None:
         flash(text)
         return
@@ -79,7 +80,7 @@ def snooze_page(
     note: Typed | None = None,
     end: Typed | None = None,
 ) -> ResponseReturnValue:
-    """The page; with `form` a time to confirm or to correct, with `note` or `end` what is to be corrected."""
+    """The page; with `form` a time to confirm or to correct, with `note` or `end` a value to correct."""
     row, times = own(connection, account, id=id), time_formatter()
     sends, events = queries.sends(connection, id=id), queries.events(connection, id=id)
     done = next((event for event in events if event.kind in {"cancelled", "back"}), None)

@@ -1,4 +1,4 @@
-"""Search of what is asleep: words, and filters such as `from:ann due:<friday repeats:`."""
+"""Search of snoozed messages: words, and filters such as `from:ann due:<friday repeats:`."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, time, timedelta
@@ -22,7 +22,7 @@ _FIELDS |= {"state": "state", "repeats": "repeats"}
 
 
 class SearchError(ValueError):
-    """A filter means nothing; `message` says which one, and what it may be."""
+    """A filter is invalid; `message` names it, and its valid values."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -31,7 +31,7 @@ class SearchError(ValueError):
 
 @dataclass(frozen=True)
 class Example:
-    """A filter, and what it finds."""
+    """An example of a filter, and a description of its results."""
 
     typed: str
     finds: str
@@ -49,8 +49,8 @@ EXAMPLES = (
 
 
 def parse(typed: str, *, times: TimeFormatter) -> Filters:
-    """Words and filters, of which all must be met; what is no filter is a word. Raises SearchError for a day or a state
-    that cannot be read, and for more than `MAX_TERMS`."""
+    """Words and filters, all of which must match; a term that is not a filter is a word. Raises SearchError for an
+    invalid day or state, and for more than `MAX_TERMS`."""
     terms = search_terms.parse(typed[:MAX_LENGTH], _FIELDS, alone=("due", "state", "repeats"))
     if len(terms) > MAX_TERMS:
         raise SearchError(

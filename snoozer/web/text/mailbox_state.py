@@ -1,4 +1,4 @@
-"""A connected mailbox's state for its owner: a label, an icon, what it means, and what to do."""
+"""A connected mailbox's state for its owner: a label, an icon, an explanation, and a remedy."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,7 +7,7 @@ from typing import Any
 from snoozer.mailboxes.problems import Problem, explain
 from snoozer.translations import gettext as _
 
-# A new mailbox is read within seconds where a process watches mailboxes at all.
+# If a process watches mailboxes, a new one is read within seconds.
 UNREAD_FOR = timedelta(minutes=3)
 
 

@@ -1,4 +1,4 @@
-"""The version of a snooze: what people set of it. A form holds the version that its page shows, and the API's ETag
+"""The version of a snooze: the values that people set. A form holds the version that its page shows, and the API's ETag
 contains it. It does not change if workers claim the snooze, try it, or defer it."""
 
 import hashlib
@@ -33,8 +33,8 @@ def version_of(row: Any) -> str:
 
 
 def check_version(shown: str, row: Any, times: TimeFormatter) -> None:
-    """Raise SnoozeError with what people changed since the version that a form shows. Without a version nothing is
-    compared. `row` must be locked."""
+    """Raise SnoozeError that names people's changes since the version that a form shows. Without a version, no
+    comparison is made. `row` must be locked."""
     # The form's owner may have edited it: it decides nothing but this sentence and whether they read it.
     before = dict(parse_qsl(shown, keep_blank_values=True))
     changed = {name for name, value in _values(row).items() if before.get(name, value) != value}

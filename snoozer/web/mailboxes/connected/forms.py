@@ -1,4 +1,4 @@
-"""The form that connects a mailbox: what was typed stays in it, the password never."""
+"""The form that connects a mailbox: it keeps the typed values, but never the password."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -68,7 +68,7 @@ class ServerForm:
 
 
 def password_error(password: str) -> str | None:
-    """A sentence where the text can be no password at a mail server."""
+    """A sentence if the text cannot be a password at a mail server."""
     if not password:
         return _("Type the password.")
     if len(password) > MAX_PASSWORD_LENGTH or not password.isprintable():

@@ -1,4 +1,4 @@
-"""The page on which message files, and reminders of what is elsewhere, are added."""
+"""The page that adds message files, and reminders of messages in other places."""
 
 from uuid import UUID, uuid4
 

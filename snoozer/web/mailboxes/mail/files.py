@@ -16,7 +16,7 @@ from snoozer.web.security_headers import CONTENT_SECURITY_POLICY
 # Limits for one page that shows a message as HTML.
 MAX_PICTURES = 12
 MAX_PICTURE_BYTES = MAX_DATA_URL * 3 // 4
-# After this time no more are read; it is also the timeout of each.
+# After this time no more pictures are read; it is also the timeout of each.
 PICTURES_SECONDS = 5.0
 _PICTURE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp", "image/bmp"})
 MAX_NAME = 120
@@ -95,7 +95,7 @@ def frame_problem(sentence: str, status: int) -> Response:
 
 
 def allow_frame(response: Response) -> Response:
-    """Lets a page of ours hold the frame."""
+    """Allows our own pages to embed the frame."""
     response.headers["Content-Security-Policy"] = f"{CONTENT_SECURITY_POLICY}; frame-src 'self'"
     return response
 

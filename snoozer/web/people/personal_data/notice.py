@@ -1,4 +1,5 @@
-"""The mail that says that an account is about to be deleted, so that its owner learns of it where another asked."""
+"""The mail which announces that an account is about to be deleted, so that its owner learns of it if someone else
+asked."""
 
 import logging
 import secrets
