@@ -39,14 +39,14 @@ class ImapServer:
 
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """The servers of the first file that names any, and a sentence where a file was refused."""
+    """The servers of the first file that names any, and a sentence if a file was refused."""
 
     servers: tuple[ImapServer, ...] = ()
     refusal: str | None = None
 
 
 def urls(domain: str) -> tuple[str, ...]:
-    """Where the file of a domain may be, the more specific place first."""
+    """The possible URLs of a domain's file, the more specific one first."""
     try:
         name = domain.encode("idna").decode("ascii")
     except UnicodeError:

@@ -1,4 +1,4 @@
-"""Big providers of mailboxes: which server they have, and what they want instead of the usual password."""
+"""Large mailbox providers: their servers, and what they require instead of the usual password."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,8 +9,8 @@ from snoozer.translations import N_
 @dataclass(frozen=True, kw_only=True)
 class Provider:
     """Its IMAP server speaks TLS on port 993. `mail_hosts` are the ends of the names of its MX hosts, by which the
-    domains of its customers are known. `hint` is a sentence about the password; where `takes_passwords` is False there
-    is no login by password at all. `oauth` is the sign-in that it takes (snoozer.runtime.oauth)."""
+    domains of its customers are known. `hint` is a sentence about the password; if `takes_passwords` is False, login by
+    password is impossible. `oauth` is the sign-in that it takes (snoozer.runtime.oauth)."""
 
     name: str
     host: str

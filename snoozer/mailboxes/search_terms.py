@@ -49,7 +49,7 @@ def parse(typed: str, fields: Mapping[str, F], *, alone: Collection[str] = ()) -
 
 
 def open_term(typed: str, names: Collection[str]) -> OpenTerm:
-    """Returns the term at the end of what was typed so far; an empty one after a space or a closed phrase."""
+    """Returns the term at the end of the typed text; an empty one after a space or a closed phrase."""
     term = re.compile(rf'({"|".join(names)}):([<>]?)(?:"([^"]*)("?)|(\S*))|"([^"]*)("?)|(\S+)', re.IGNORECASE)
     for found in term.finditer(typed):
         name, comparison, phrase, closed, word, bare_phrase, bare_closed, bare_word = (

@@ -4,7 +4,7 @@
         mailbox.select("INBOX")
         ...
 
-Everything raises ImapError only, besides what the caller's own functions raise. After `gone` open another connection.
+Everything raises ImapError only, apart from errors of the caller's own functions. After `gone` open another connection.
 """
 
 import socket
@@ -36,7 +36,7 @@ DEFAULT_TIMEOUT = 30.0
 
 @dataclass(frozen=True)
 class Server:
-    """Where a mailbox is."""
+    """The address of a mailbox's server."""
 
     host: str
     port: int
@@ -275,7 +275,8 @@ class Connection:
         return find.find_each(self._session, fingerprints)
 
     def has_message_id(self, message_id: str) -> bool:
-        """Whether the selected folder has a message with exactly this Message-ID; one marked as deleted is none."""
+        """Whether the selected folder has a message with exactly this Message-ID; a message marked as deleted does not
+        count."""
         return find.has_message_id(self._session, message_id)
 
     def move(
@@ -312,7 +313,7 @@ class Connection:
         move.delete(self._session, sorted(set(uids)))
 
     def start_idle(self) -> bool:
-        """Begins IDLE in the selected folder. Returns True when there is something to be read already."""
+        """Begin IDLE in the selected folder. Return True if there is input to read already."""
         self._idle = Idle(self._session)
         return self._idle.has_input
 
@@ -325,7 +326,7 @@ class Connection:
         return self._idle.read() if self._idle else []
 
     def end_idle(self) -> list[Event]:
-        """Ends IDLE, so that commands can be sent. Returns what came until then."""
+        """End IDLE, so that commands can be sent. Return the events received until then."""
         idle, self._idle = self._idle, None
         return idle.end() if idle else []
 

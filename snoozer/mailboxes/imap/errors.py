@@ -107,7 +107,7 @@ class ImapError(Exception):
 
 
 def connecting_failed(error: OSError | UnicodeError) -> ImapError:
-    """Why there is no connection to the server."""
+    """The error for a failed connection to the server."""
     if isinstance(error, socket.gaierror | UnicodeError):
         return ImapError("name", "There is no mail server of this name.")
     if isinstance(error, TimeoutError):
@@ -118,7 +118,7 @@ def connecting_failed(error: OSError | UnicodeError) -> ImapError:
 
 
 def handshake_failed(error: OSError | ValueError) -> ImapError:
-    """Why there is no TLS on the connection."""
+    """The error for a failed TLS handshake."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return ImapError("certificate", f"The mail server's certificate was not accepted: {error.verify_message}.")
     if isinstance(error, TimeoutError):

@@ -1,4 +1,4 @@
-"""Folders of a mailbox: listed with what the server says of names and separators, selected, compared, created."""
+"""Folders of a mailbox: listed with the server's namespaces and separators, selected, compared, created."""
 
 import re
 from collections.abc import Collection, Hashable, Iterable, Iterator, Sequence

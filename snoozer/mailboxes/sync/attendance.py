@@ -33,11 +33,12 @@ AFTER_REFUSED_SIGN_IN = 1800.0
 # Problems that only a person can solve are retried occasionally all the same.
 AFTER_LASTING = 600.0
 _LASTING = frozenset({"refused_address", "certificate", "denied", "quota", "oauth_client"})
-# Servers refuse a good login at times, so the second refusal counts. A provider's word is final at once.
+# Servers occasionally refuse a good login, so the second refusal counts. A provider's refusal is final at once.
 _REFUSED_LOGINS = frozenset({"login", "token", "sign_in"})
 # If a server or a folder is slower than this, the turn ends, to free its thread for other mailboxes.
 TURN_SECONDS = 120.0
-# A server that reports endless changes gets a tenth of a processor: after a turn, the mailbox rests nine times as long.
+# A server that reports endless changes gets a tenth of a processor: after a turn, the mailbox rests for nine times the
+# processor time of the turn.
 _REST = 9.0
 # After this part of its time a turn stops if it can continue in the next one, behind due work elsewhere.
 _ENOUGH = 0.25

@@ -60,7 +60,7 @@ _ASKS = {
 
 
 def ask_for_login(connection: Connection, mailbox: OwnedMailbox) -> None:
-    """Have one reminder sent about the mailbox's server refusing its password, or its provider the sign-in."""
+    """Have one reminder sent that the mailbox's server refuses its password, or its provider the sign-in."""
     now = database_time(connection)
     subject, note = _ASKS[mailbox.login_method == "password"]
     with speaking(language_of(locale_of(connection, user_email=mailbox.user_email))):

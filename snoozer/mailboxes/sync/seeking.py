@@ -30,9 +30,9 @@ Found = tuple[Place, int]
 
 
 def seek(session: Session, lost: Sequence[Entry]) -> None:
-    """Search for messages wherever people put them. A message that stayed in place is followed. If its owner took it
-    out of a folder of ours, its snooze ends. If it is found nowhere, later passes search again; after ten minutes it
-    counts as deleted, and its snooze ends, too."""
+    """Search for messages wherever people put them. If a message is still in place, under a new
+    UID or folder name, that is recorded. If its owner took it out of a folder of ours, its snooze ends. If it is found
+    nowhere, later passes search again; after ten minutes it counts as deleted, and its snooze ends, too."""
     lost = lost[:SOUGHT_AT_ONCE]
     with session.transaction() as connection:
         given_up = {entry.id for entry in lost if _is_over(entry, now=database_time(connection))}

@@ -56,7 +56,7 @@ class Sync:
         self.replies_read_to: int | None = None
 
     def run(self, *, look: bool, move: bool, reads: bool, is_hinted: bool, ends_at: float) -> Outcome:
-        """One pass: `look` for messages that people moved, even if a glance shows no change when `is_hinted`; `move`
+        """One pass: `look` for messages that people moved; if it `is_hinted`, even if a glance shows no change. `move`
         messages that are due, or left over from the last pass. Raises ImapError, and OwnerChanged if another process
         owns the mailbox."""
         session = self._session
