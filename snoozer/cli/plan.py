@@ -120,7 +120,7 @@ def plan(demand: Demand, means: Means, figures: Figures) -> Plan:
 
 
 def throughput(figures: Figures, *, batch: int, workers: int = 1) -> float:
-    """Reminders a second: workers * batch / (what a batch costs + what its reminders cost)."""
+    """Reminders per second: workers * batch / (cost of a batch + cost of its reminders)."""
     return workers * batch / (figures.batch_seconds + batch * figures.reminder_seconds)
 
 

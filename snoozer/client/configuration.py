@@ -1,4 +1,4 @@
-"""Where a person's commands find their Snoozer."""
+"""The address and token with which a person's commands find their Snoozer."""
 
 from pydantic import BaseModel, Field, SecretStr
 

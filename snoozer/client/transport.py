@@ -1,4 +1,4 @@
-"""HTTP with retries: what is certainly not done yet is tried again, and so is what may be repeated with one result.
+"""HTTP with retries: requests that were certainly not performed are retried, and so are idempotent ones.
 
 A wait is the server's own (Retry-After), or grows with each failure. Redirects are not followed: a token goes to the
 server it was made for.

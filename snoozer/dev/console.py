@@ -70,7 +70,7 @@ class Output:
             self._put(self._stop_spinner)
 
     def close(self) -> None:
-        """Write what is queued, for two seconds at most."""
+        """Write queued lines, for two seconds at most."""
         finished = threading.Event()
         self._put(finished.set)
         finished.wait(timeout=2)

@@ -30,7 +30,7 @@ from snoozer.settings import Settings, SettingsError
 
 _WATCH_SECONDS = 0.5
 _REQUEST_SECONDS = 10.0
-# First what accepts new work, last what others need.
+# First the programs that accept new work, last those needed by others.
 STOP_ORDER = (("web", "inbound", "mailbox"), ("worker",), ("clock",), ("sink", "dovecot"))
 
 
@@ -125,7 +125,7 @@ class Runner:
             await supervisor.run(_snoozer("account", "create", OWNER, "--role", "admin"))
             link = await self._sign_in_link()
         connecting = asyncio.create_task(self._connect_sample_mailbox(settings))
-        # A worker that is asked to stop still finishes what the mail server has already accepted.
+        # A worker that is asked to stop still records the mails that the mail server has already accepted.
         supervisor.keep(_snoozer("worker", stop_timeout=60))
         supervisor.keep(_snoozer("clock"))
         supervisor.keep(_snoozer("mailbox"))
@@ -143,7 +143,7 @@ class Runner:
         on_launch = partial(asyncio.get_running_loop().call_soon_threadsafe, register)
         self._postgres = Postgres(self.home, wanted=self.given.pg_bin, on_message=on_message, on_launch=on_launch)
         self._postgres_start = asyncio.ensure_future(asyncio.to_thread(self._postgres.start))
-        # The thread cannot be cancelled: _stop waits for it, and stops what it started.
+        # The thread cannot be cancelled: _stop waits for it, and stops the programs it started.
         url = await asyncio.shield(self._postgres_start)
         on_message(f"{ports.HOST}:{self._postgres.port}, data in {self._postgres.data}")
         return url

@@ -31,7 +31,7 @@ _KEY_BYTES = 32
 
 
 class InvalidSubscription(ValueError):
-    """A browser's keys are none."""
+    """A browser's keys are invalid."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,7 +82,7 @@ def seal(
     keying = _hkdf(shared, salt=auth_secret, info=b"WebPush: info\0" + public_key + own, length=32)
     key = _hkdf(keying, salt=salt, info=b"Content-Encoding: aes128gcm\0", length=16)
     nonce = _hkdf(keying, salt=salt, info=b"Content-Encoding: nonce\0", length=12)
-    # The one record is the last one: that is what the 2 says.
+    # The one record is the last one, which the byte 2 marks.
     sealed = AESGCM(key).encrypt(nonce, plaintext + b"\x02", None)
     return salt + struct.pack(">IB", RECORD_SIZE, len(own)) + own + sealed
 

@@ -1,7 +1,7 @@
-"""Every act of operators on rows: what it makes of them, and why it leaves a row as it is.
+"""Every act of operators on rows: its changes, and the reasons to leave a row unchanged.
 
-An act locks rows, and the ledger's entries of what they promise, without waiting for any. Then it decides each by
-itself, and writes all in one statement, as acts of people do (`snoozes/acts.py`).
+An act locks rows, and the ledger's entries of their promises, without waiting for locks. Then it decides each row
+separately, and writes all in one statement, as acts of people do (`snoozes/acts.py`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -62,7 +62,7 @@ def apply(connection: Connection, operation: Operation, ids: Sequence[int]) -> V
 
 
 def why_left(act: str, row: Chosen, now: datetime) -> str | None:
-    """Why an act leaves a row as it is; None if it can change it."""
+    """The reason why an act leaves a row unchanged; None if it can change it."""
     match act:
         case "reactivate":
             return _why_not_tried(row)
@@ -101,7 +101,7 @@ def _left(connection: Connection, operation: Operation, rows: Rows) -> dict[int,
 
 
 def _why_later(row: Chosen, operation: Operation) -> str | None:
-    """Why a row is not what the operator has decided about: it became a case, or uncertain, only afterwards."""
+    """Why a row differs from the operator's decision: it became a case, or uncertain, only afterwards."""
     given = operation.parameters.get("until")
     if given is None:
         return None
@@ -257,7 +257,7 @@ def _resume(connection: Connection, operation: Operation, rows: Rows) -> Verdict
 
 
 def _mark_invalid(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
-    """The rows stay as they are: what is due, or reactivated, is set aside at its claim."""
+    """The rows stay unchanged: a row that is due, or reactivated, is set aside at its claim."""
     marked = {}
     for address in sorted({row.user_email.lower() for row in rows}):
         scope = Scope(kind="invalid", value=address)

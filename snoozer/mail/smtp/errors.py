@@ -45,7 +45,8 @@ class Rejected(Exception):
 
     @property
     def is_for_now(self) -> bool:
-        """True when the server refused this recipient or message for now (4xx), and is no more to be blamed itself."""
+        """True if the server refused this recipient or message temporarily (4xx), and the server itself is not to
+        blame."""
         return not (self.permanent or self.is_server_wide) and self.phase != "mail"
 
     @property

@@ -1,1 +1,1 @@
-"""Cutting over from another scheduler: its jobs are read, imported, and compared with what it really sent."""
+"""Cutting over from another scheduler: its jobs are read, imported, and compared with its real sends."""

@@ -1,4 +1,4 @@
-"""Databases as sources: what a query of the operator returns, read row by row in a transaction that only reads."""
+"""Databases as sources: the rows of an operator's query, read one by one in a read-only transaction."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +20,7 @@ def query(url: str, sql: str) -> Source:
 
 
 def _read(url: str, sql: str) -> Iterator[Record]:
-    # The text is the operator's own; a colon in it is no bind.
+    # The text is the operator's own; a colon in it is not a bind parameter.
     for number, row in enumerate(rows(url, text(sql.replace(":", "\\:"))), start=1):
         yield Record(place=f"row {number}", values=flatten(row))
 

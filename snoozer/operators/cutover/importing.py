@@ -55,7 +55,7 @@ class JobImport:
 
     def run(self, *, apply: bool, withdraw_missing: bool = False) -> Summary:
         """Without `apply` no row is written. With `withdraw_missing`, previously imported jobs that the source no
-        longer has are cancelled, unless a job was refused: it may be the same job. Raises SourceError."""
+        longer has are cancelled, unless any job was refused: it may be among these. Raises SourceError."""
         summary = Summary()
         with self.engine.connect() as connection:
             began = database_time(connection)
