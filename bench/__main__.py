@@ -15,7 +15,7 @@ DEFAULT_RUN = "drain"
 
 
 class LazyGroup(click.Group):
-    """Imports a run when it is called. Options without the name of a run are those of the default one."""
+    """Import a run only when it is called. Options without a run's name belong to the default run."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(RUNS)
@@ -45,7 +45,7 @@ def command() -> None:
 
 
 def main() -> None:
-    """Run one measurement. What cannot be measured ends in one sentence and exit code 2."""
+    """Run one measurement. If it cannot be made, print one sentence and exit with code 2."""
     try:
         command(prog_name="bench")
     except (SettingsError, DBAPIError) as error:

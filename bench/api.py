@@ -1,4 +1,4 @@
-"""`bench api`: requests a second of the API, to create snoozes and to list them, beside a plain Flask application."""
+"""`bench api`: API requests a second, creating and listing snoozes, compared with a plain Flask application."""
 
 import http.client
 import itertools
@@ -34,7 +34,7 @@ _numbers = itertools.count(1)
 
 @dataclass(frozen=True, kw_only=True)
 class Rate:
-    """What one site did: requests a second of all clients together, and how long each took."""
+    """The result of one site: requests a second of all clients together, and the duration of a request."""
 
     site: str
     work: str

@@ -54,7 +54,7 @@ class SmtpConnection:
 
 @cache
 def sql(name: str) -> str:
-    """One of the product's statements, in psycopg's syntax."""
+    """Return a statement of the product in psycopg's syntax."""
     return str(statement(name).compile(dialect=PGDialect_psycopg()))  # type: ignore[no-untyped-call]
 
 
@@ -127,7 +127,7 @@ def claim(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> li
 
 
 def claim_values(*, batch: int, worker: str) -> dict[str, object]:
-    """The binds of queue/claim for a worker that has no others beside it and no heavy users to skip."""
+    """Return the binds of queue/claim for a worker that runs alone and has no heavy users to skip."""
     return {
         "worker": worker,
         "batch_size": batch,

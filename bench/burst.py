@@ -141,7 +141,7 @@ def measure(
 
 
 def people(rows: int) -> Iterable[str]:
-    """The person of each row; the rows of those who have very many come first."""
+    """Yield the person of each row, starting with the people who have very many rows."""
     of_heaps, of_few = rows // 4, rows // 4
     for number in range(rows):
         if number < of_heaps:

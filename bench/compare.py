@@ -29,7 +29,7 @@ DRAIN_CAPTION = (
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is measured, and how often."""
+    """The contestants, the sizes of the runs, and the number of rounds."""
 
     queues: tuple[str, ...]
     rows: int
@@ -44,18 +44,18 @@ class Plan:
 
     @property
     def draining(self) -> list[Contestant]:
-        """All that drain."""
+        """Return the contestants that drain a queue."""
         return contestants.draining(
             concurrency=self.concurrency, batch=self.batch, queues=self.queues, beside=self.beside
         )
 
     @property
     def scheduled(self) -> list[Contestant]:
-        """All that wait for what is due later."""
+        """Return the contestants that run jobs which become due later."""
         return contestants.scheduled(concurrency=self.concurrency, batch=self.batch, queues=self.queues)
 
     def rows_of(self, contestant: Contestant) -> int:
-        """How many it drains."""
+        """Return how many rows this contestant drains."""
         return min(self.rows, self.slow_rows) if contestant.queue in SLOW_QUEUES else self.rows
 
 

@@ -41,7 +41,7 @@ LABELS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Load:
-    """What is to be drained, and by how many. `concurrency` is of all processes together."""
+    """The rows to drain and the workers that drain them. `concurrency` is the sum over all processes."""
 
     rows: int
     processes: int
@@ -56,10 +56,10 @@ class Load:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What one run measured. Waits are seconds from the first claim to the mail server's 250.
+    """The figures of one run. Waits are seconds from the first claim to the mail server's 250.
 
-    `cpu_ms` is the workers', `work_cpu_ms` that since the first claim, `server_cpu_ms` the database server's, for each
-    reminder (0 where there is no /proc).
+    For each reminder, `cpu_ms` is the CPU time of the workers, `work_cpu_ms` their CPU time since the first claim, and
+    `server_cpu_ms` the database server's. All are 0 without /proc.
     """
 
     who: str
@@ -191,7 +191,7 @@ def _run(
 
 
 def _start_cpu_seconds(environment: Environment, processes: "Sequence[subprocess.Popen[bytes]]") -> float:
-    """Wait until one of them has claimed something; what all of them have used by then, in seconds."""
+    """Wait until a process has claimed a row; return the CPU seconds that all of them have used by then."""
     with environment.engine.connect() as connection:
         while not execute(connection, "has_begun").scalar_one() and all(one.poll() is None for one in processes):
             connection.rollback()

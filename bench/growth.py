@@ -1,4 +1,4 @@
-"""`bench growth`: what a claim takes beside ever more rows, and how many bytes finished reminders take on disk."""
+"""`bench growth`: how long a claim takes as the table grows, and how many bytes finished reminders take on disk."""
 
 import time
 from collections.abc import Sequence
@@ -29,9 +29,9 @@ FINISHED_AGE = timedelta(days=40)
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimTime:
-    """Milliseconds that a claim took beside so many rows that are asleep, and the sizes of table and indexes.
+    """Milliseconds that a claim took with `future` rows asleep, and the sizes of the table and its indexes.
 
-    `insert_wal_bytes` is what the write-ahead log took for each row that was inserted.
+    `insert_wal_bytes` is the write-ahead log's growth for each inserted row.
     """
 
     future: int

@@ -27,7 +27,7 @@ POLL_SECONDS = 0.5
 
 @dataclass(frozen=True, kw_only=True)
 class Idleness:
-    """What so many idle workers used while nothing was due. Shares are per cent of one core."""
+    """Usage of `workers` idle workers while no row was due. Shares are per cent of one core."""
 
     workers: int
     server_share: float

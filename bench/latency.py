@@ -29,7 +29,7 @@ POLL_SECONDS = 0.2
 FAULT_INTERVAL_SECONDS = 0.25
 WARM_UP = 20
 
-# What happens to the sessions that LISTEN: they are terminated, or their server processes are stopped.
+# The fault applied to sessions that LISTEN: they are terminated ("cut"), or their server processes stopped ("silent").
 Fault = Literal["", "cut", "silent"]
 
 

@@ -1,8 +1,8 @@
-"""The mail server that mails are sent to: Postfix's smtp-sink where it is wanted and installed, else the bench's own.
+"""The mail server of the bench: Postfix's smtp-sink if it is wanted and installed, else a server of our own.
 
-The bench's own accepts every mail after so many milliseconds and keeps nothing; on request it writes down when it
-accepted which recipient's. It implements as much of RFC 5321 as a correct client needs and is a process of its own, so
-that it is not what is measured.
+Our own server accepts every mail after a given number of milliseconds and keeps nothing; on request it logs the
+recipient and the time of each mail. It implements as much of RFC 5321 as a correct client needs, and runs as a separate
+process, so that its cost is not part of the measurement.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _REPLIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class MailServer:
-    """Where it listens, what it is, and the file in which it counts, if it does."""
+    """The server's port and name, and the file with its counters, if it counts."""
 
     port: int
     name: str
@@ -127,7 +127,7 @@ class SmtpProtocol(asyncio.Protocol):
         self._read()
 
     def _read(self) -> None:
-        # What is pipelined behind a mail waits for its reply.
+        # Commands pipelined after a mail wait until that mail has its reply.
         while not self._is_working and (self._in_data or b"\n" in self._buffer):
             if self._in_data:
                 end = self._buffer.find(_END_OF_DATA)

@@ -1,6 +1,6 @@
 """Options that several runs share: one place for each option's help, bounds and error.
 
-An option that is the same everywhere is a decorator; one that differs takes what differs: `@processes(default=1)`.
+An option that is the same for every run is a plain decorator; the others take arguments: `@processes(default=1)`.
 """
 
 from functools import partial

@@ -1,5 +1,5 @@
-"""What the API is measured beside: a plain Flask application with one INSERT and one SELECT, and nothing else: no
-token, no quota, no check of what it is sent."""
+"""The site that the API is compared with: a plain Flask application with one INSERT and one SELECT. It has no tokens,
+no quotas, and no validation."""
 
 from flask import Flask, jsonify, request
 from flask.typing import ResponseReturnValue

@@ -1,4 +1,4 @@
-"""What every run shows: a progress bar, a table at its end, and JSON and a picture (SVG) on request."""
+"""The output of every run: a progress bar, a table at its end, and JSON and a picture (SVG) on request."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from rich.progress import Progress as RichProgress
 from rich.table import Table
 
 WIDTH, HEIGHT, EDGE = 720, 320, 48
-# Of a chart of bars: the height of each, and the width of their names.
+# A bar chart: the height of a bar, and the width of the column of names.
 BAR, NAMES = 22, 260
 COLOURS = ("#3b3f8f", "#9a9a92", "#b5651d", "#3f7d58", "#8f3b5e", "#55554f")
 

@@ -23,7 +23,7 @@ class Schedule:
         return range(self.first, self.first + self.rows)
 
     def due_times(self) -> list[float] | None:
-        """When each is due, ascending, the same at each call; None where they are due at once."""
+        """Return the due times in ascending order, the same at each call; None if all rows are due at once."""
         if self.start is None:
             return None
         rng = Random(SEED)  # noqa: S311 - scatters due times, guards nothing

@@ -1,4 +1,4 @@
-"""What is in the tables before a run: nothing, or many rows that are asleep, due, or sent and finished."""
+"""Fills the tables before a run: nothing, or many rows that are asleep, due, or sent and finished."""
 
 import subprocess
 import sys
@@ -17,7 +17,7 @@ from bench.statements import execute, statement
 from snoozer.db import schema
 from snoozer.db.engine import autocommit
 
-# Each person of a large table has so many rows.
+# Rows of each person in a large table.
 ROWS_PER_PERSON = 20
 COPY_ROWS = 20_000
 _numbers = count(1)

@@ -10,9 +10,9 @@ from bench.statements import execute
 from snoozer.db.engine import autocommit
 
 RELOAD_SECONDS = 0.5
-# Verbs that are no queries: they begin and end transactions or check that the server is alive (an empty statement).
+# Verbs that are not queries: they begin or end transactions, or check that the server is alive (an empty statement).
 OVERHEAD_VERBS = frozenset({"BEGIN", "COMMIT", "ROLLBACK", "PING"})
-# What the bench itself asks while it waits is not counted.
+# Sessions of the bench itself; the queries it makes while it waits are not counted.
 OWN_SESSIONS = frozenset({"snoozer-bench", "snoozer-compare"})
 _LOG_ENTRY = re.compile(r"\n(?=\d{4}-\d\d-\d\d )")
 _STATEMENT = re.compile(r"\[\d+\] (?P<session>.*?) ?LOG: +(?:statement|execute [^:]*): ?")

@@ -1,4 +1,4 @@
-"""What a run used: CPU and memory of processes, as Linux reports them under /proc, and the database's own counters."""
+"""The resources that a run used: CPU and memory of processes from Linux's /proc, and the database's own counters."""
 
 import os
 import resource
@@ -15,7 +15,7 @@ _TICKS_PER_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 def counters(engine: Engine) -> dict[str, Any]:
-    """What the server has done so far: `commits` in this database, and `wal` in bytes."""
+    """Return the server's counters: `commits` in this database, and `wal` in bytes."""
     with engine.connect() as connection:
         return dict(execute(connection, "counters").one()._mapping)
 

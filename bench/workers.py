@@ -1,4 +1,4 @@
-"""Real workers for a run: started together, waited for until all are registered, stopped at its end."""
+"""Starts real workers for a run, waits until all are registered, and stops them at its end."""
 
 import subprocess
 import time
@@ -25,9 +25,9 @@ def running_workers(
     settings: dict[str, str] | None = None,
     progress: Progress = lambda done: None,
 ) -> Iterator[list[int]]:
-    """So many workers, until the end of the block; their process ids. `settings` are added to their environment.
+    """Run workers until the end of the block; yield their process ids. `settings` are added to their environment.
 
-    Raises BenchError when one of them does not start or ends early.
+    Raises BenchError if a worker does not start or ends early.
     """
     command = [*PYTHON_MODULE, "snoozer", "worker", *options]
     variables = environment.variables | (settings or {})

@@ -1,1 +1,1 @@
-"""Snoozer beside its baseline and beside other queues: who takes part, what is measured, and the ratios."""
+"""Snoozer compared with its baseline and with other queues: the contestants, the measurements, and the ratios."""

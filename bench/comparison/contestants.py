@@ -1,4 +1,4 @@
-"""Who takes part in a comparison, with which settings, and how each of them is started."""
+"""The contestants of a comparison, their settings, and how each of them is started."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,14 +16,14 @@ from bench.workers import running_workers
 
 SNOOZER, BEFORE, BASELINE = "snoozer", "snoozer, before", "baseline"
 QUEUES = ("pgqueuer", "procrastinate", "awa", "celery")
-# What was fastest for each here: jobs side by side in a process, and rows that it fetches at once.
+# The fastest settings measured here for each queue: concurrent jobs in a process, and rows fetched at once.
 PEER_SETTINGS = {"pgqueuer": (32, 200), "procrastinate": (32, 1), "awa": (128, 128), "celery": (1, 64)}
-# Two worker processes of one job each (`solo`) drain fastest, and take 28 ms for each task that was held for the same
-# moment as many others.
+# Two worker processes of one job each (`solo`) drain fastest, but take 28 ms for each task if many tasks were held for
+# the same moment.
 SCHEDULED_SETTINGS = PEER_SETTINGS | {"celery": (2, 64)}
-# They drain fewer rows: their rates can be compared, how long rows wait can not.
+# These drain fewer rows, so their rates can be compared, but not their waits.
 SLOW_QUEUES = ("procrastinate", "celery")
-# The client of the bench is lent to all of them; this is the one that people would take.
+# All queues run with the bench's SMTP client; these are the clients that people would use instead.
 LIBRARIES = {"celery": "smtplib"}
 LIBRARY = "aiosmtplib"
 # The second shape in which Snoozer and its baseline are compared.
@@ -34,8 +34,8 @@ SMALL = "32 × 50"
 class Contestant:
     """One queue with what its jobs do; `concurrency` is of each process.
 
-    A job of a peer sends a canned mail by the client of the bench ("send"), composes Snoozer's ("compose"), or also
-    sends it by the usual library ("library"). `checkout` is the one whose Snoozer runs.
+    A peer's job sends a canned mail with the bench's client ("send"), composes Snoozer's mail ("compose"), or composes
+    it and sends it with the usual library ("library"). `checkout` is the checkout from which Snoozer runs.
     """
 
     name: str

@@ -28,9 +28,9 @@ OTHER_DATABASE = "before"
 
 @dataclass(frozen=True, kw_only=True)
 class Statements:
-    """What a contestant asks its database (or broker: commands) for each job, start-up included.
+    """The statements per job that a contestant sends to its database (or commands to its broker), including start-up.
 
-    `statements` are without those that begin and end transactions.
+    `statements` does not count BEGIN, COMMIT and ROLLBACK.
     """
 
     who: str
@@ -161,7 +161,7 @@ def _measure_peer(
         cpu_ms=1000 * cpu / rows,
         work_cpu_ms=1000 * (cpu - start_cpu) / rows if has_proc() else 0.0,
         server_cpu_ms=1000 * server_cpu / rows,
-        # What the server does by itself is no cost of a queue that does not use it.
+        # A queue with a broker does not use the database server; its own background work must not be counted.
         commits=0.0 if queue.broker else (after["commits"] - before["commits"]) / rows,
         wal_bytes=0.0 if queue.broker else (after["wal"] - before["wal"]) / rows,
         duplicates=len(done) - rows,
@@ -183,6 +183,6 @@ def _wait_until_done(queue: PeerQueue, *, rows: int, progress: Progress) -> None
 
 
 def _server_cpu(queue: PeerQueue, stage: Stage) -> float:
-    """Of the database server and of the broker, in seconds; 0 where there is no /proc."""
+    """Return the CPU seconds of the database server and of the broker; 0 without /proc."""
     pids = [stage.environment.server_pid, *([queue.broker.pid] if queue.broker else [])]
     return sum(map(tree_cpu_seconds, pids)) if has_proc() else 0.0

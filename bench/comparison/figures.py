@@ -27,10 +27,10 @@ FIGURES = {
 class Run:
     """One contestant in one round, in the measures of `bench.drain.Result`.
 
-    Time begins with the first job's start and ends with the last job's end, so that no start-up counts: by Snoozer's
-    ledger, by the journals of a peer's jobs. CPU is of the worker processes from start to end (`work_cpu_ms`: since
-    they were ready), and of the database server with a broker. `mails` is what the mail server counted, where it does;
-    `duplicates` is what the contestant knows of, or what the server has too many. `commands` are a broker's.
+    The time runs from the first job's start to the last job's end, so start-up does not count. It comes from Snoozer's
+    ledger, or from the journals of a peer's jobs. `cpu_ms` covers the worker processes from start to end, `work_cpu_ms`
+    since they were ready, `server_cpu_ms` the database server and the broker. `mails` is the mail server's count, if it
+    counts. `duplicates` are known to the contestant or are the server's surplus. `commands` are a broker's.
     """
 
     who: str

@@ -1,4 +1,4 @@
-"""What the workers of a contestant cost while nothing is due."""
+"""Measures what the workers of a contestant use while no row is due."""
 
 import time
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ MINUTE = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Idleness:
-    """What all workers of a contestant use in a minute. CPU is in milliseconds; `statements` includes BEGIN and COMMIT,
-    or is of the broker's commands."""
+    """Usage a minute of all workers of a contestant. CPU is in milliseconds; `statements` includes BEGIN and COMMIT, or
+    counts the broker's commands."""
 
     who: str
     worker_cpu_ms: float
@@ -31,7 +31,7 @@ class Idleness:
 
 
 def measure(contestant: Contestant, stage: Stage, *, seconds: float, start_stage: StartStage) -> Idleness:
-    """Watch its workers twice for `seconds`, beside a few jobs that are due tomorrow. Raises BenchError."""
+    """Watch its workers twice for `seconds`, with a few jobs due tomorrow in the queue. Raises BenchError."""
     length = round(seconds)
     with at_work(contestant, stage) as workers:
         workers.enqueue(Schedule(rows=ASLEEP, start=time.time() + DAY))

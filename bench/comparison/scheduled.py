@@ -38,7 +38,7 @@ class Lateness:
 
     @property
     def figures(self) -> dict[str, object]:
-        """All but the curve."""
+        """Return every field except the curve."""
         return {name: value for name, value in vars(self).items() if name != "curve"}
 
 

@@ -1,4 +1,4 @@
-"""What all contestants of a run share: a database server, a mail server, the peers' interpreter."""
+"""The resources that all contestants of a run share: a database server, a mail server, the peers' interpreter."""
 
 import tempfile
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from bench.peers.job import composed, payload
 @dataclass(frozen=True, kw_only=True)
 class Stage:
     """`processes` is how many workers each contestant has, `python` the interpreter of the peers, `message` the canned
-    mail, `accepted` the mail server's journal where it keeps one."""
+    mail, `accepted` the mail server's journal if it keeps one."""
 
     environment: Environment
     mail_server: MailServer

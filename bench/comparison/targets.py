@@ -1,4 +1,4 @@
-"""Snoozer's figures divided by those of others, and which quotients are wanted."""
+"""Ratios of Snoozer's figures to other contestants' figures, and the target for each ratio."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Target:
         return f"≤ {self.most:g}" if self.most is not None else ""
 
     def holds(self, ratio: float) -> bool:
-        """Is this ratio what is wanted? True where nothing is."""
+        """Return whether this ratio meets the target; True if the target has no bounds."""
         return (self.least is None or ratio >= self.least) and (self.most is None or ratio <= self.most)
 
 
@@ -59,7 +59,7 @@ class Reached:
 
 
 def reached(runs: Sequence[Run]) -> list[Reached]:
-    """Every target whose contestants took part."""
+    """Return the targets whose contestants took part, with the ratio of each."""
     took_part, found = names(runs), []
     for target in TARGETS:
         if target.ours not in took_part or target.theirs not in took_part:
@@ -72,7 +72,7 @@ def reached(runs: Sequence[Run]) -> list[Reached]:
 
 
 def target_table(found: Sequence[Reached]) -> Table:
-    """What is wanted beside what was reached."""
+    """Return a table of the ratios reached and wanted."""
     return table(
         "Ratios",
         ("", "reached", "wanted", ""),

@@ -1,6 +1,6 @@
 """Awa, whose queue is written in Rust and calls handlers in Python on the event loop.
 
-What is due later is promoted by one of its processes, which looks at it as often as it is asked to.
+A single process promotes jobs that have become due; how often it checks is a setting.
 """
 
 import asyncio

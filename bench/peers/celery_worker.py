@@ -1,6 +1,6 @@
 """Celery on Redis: tasks that block, one at a time in each process, which has one connection to the mail server.
 
-Its settings are those that its guide to optimising names for many short tasks: no results, no events, no gossip, more
+Its settings follow the advice of its optimising guide for many short tasks: no results, no events, no gossip, more
 tasks fetched ahead. A task that is due later is held by the worker that fetched it.
 """
 

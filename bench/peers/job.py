@@ -21,13 +21,13 @@ TOKEN = UUID(int=1)
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What a process is to do, one line of JSON."""
+    """The work of one process, as one line of JSON."""
 
-    # Of the queue's database, or of its broker
+    # The URL of the queue's database, or of its broker
     url: str
     schedule: Schedule
-    # "send" (a canned mail, by the bench's client), "compose" (the mail of Snoozer), or "library" (that one, and sent
-    # by the client that one would take)
+    # "send" (a canned mail, with the bench's client), "compose" (compose Snoozer's mail), or "library" (compose it, and
+    # send it with the client that people would use)
     does: str
     smtp_port: int
     # Jobs at once in a process, and rows fetched at once

@@ -1,4 +1,4 @@
-"""What the workers of a peer have done: a file for each process, in it a line for each job."""
+"""The journals of a peer's workers: a file for each process with a line for each finished job."""
 
 import os
 import time
@@ -32,7 +32,7 @@ def processes(folder: Path) -> int:
 
 
 def count(folder: Path) -> int:
-    """How many jobs were done; one that was done twice counts twice."""
+    """Return how many jobs were done; a job done twice counts twice."""
     return sum(path.read_bytes().count(b"\n") for path in folder.iterdir())
 
 

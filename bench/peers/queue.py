@@ -75,9 +75,9 @@ class PeerQueue:
 
     @contextmanager
     def working(self) -> Iterator[list[int]]:
-        """Its workers, ready for jobs, until the end of the block; their process ids.
+        """Run its workers, ready for jobs, until the end of the block; yield their process ids.
 
-        Raises BenchError when one of them does not start or ends early.
+        Raises BenchError if a worker does not start or ends early.
         """
         command = self._command("work", Schedule(rows=0))
         workers = [
@@ -123,9 +123,9 @@ class PeerQueue:
 
 @contextmanager
 def peer_queue(settings: Settings, environment: Environment, *, python: Path, message: bytes) -> Iterator[PeerQueue]:
-    """A new, empty queue, beside Snoozer's database on the same server, until the end of the block.
+    """Yield a new, empty queue on the server of Snoozer's database, until the end of the block.
 
-    `python` is the interpreter that has it, `message` the canned mail. Raises BenchError.
+    `python` is the interpreter that has the peer installed, `message` the canned mail. Raises BenchError.
     """
     with ExitStack() as stack:
         engine = stack.enter_context(_database(environment))
@@ -138,7 +138,7 @@ def peer_queue(settings: Settings, environment: Environment, *, python: Path, me
 
 @contextmanager
 def _database(environment: Environment) -> Iterator[Engine]:
-    """An engine of a new, empty database beside Snoozer's."""
+    """Yield the engine of a new, empty database on the server of Snoozer's."""
     # FORCE, because a process that is about to end may still be connected.
     with autocommit(environment.engine) as connection:
         connection.execute(text(f"DROP DATABASE IF EXISTS {DATABASE} WITH (FORCE)"))

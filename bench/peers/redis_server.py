@@ -21,7 +21,7 @@ _COMMANDS = re.compile(rb"total_commands_processed:(\d+)")
 
 @dataclass(frozen=True, kw_only=True)
 class RedisServer:
-    """Where it listens, and its process."""
+    """The server's port and process id."""
 
     port: int
     pid: int
@@ -41,7 +41,7 @@ class RedisServer:
 
 
 def program() -> str:
-    """The path of an installed server. Raises BenchError where there is none."""
+    """Return the path of an installed server. Raises BenchError if none is installed."""
     for name in PROGRAMS:
         if path := shutil.which(name) or shutil.which(name, path="/usr/sbin:/usr/local/bin:/opt/homebrew/bin"):
             return path

@@ -1,4 +1,4 @@
--- What the server has done so far: commits in this database, bytes of WAL.
+-- Return the server's counters: commits in this database, and bytes of WAL.
 SELECT
     xact_commit AS commits,
     pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8 AS wal
