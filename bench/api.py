@@ -99,7 +99,7 @@ def _measure(
 
 
 def _ask(site: Site, work: str, *, count: int) -> list[float]:
-    """How long each of so many requests took, one after the other on one connection."""
+    """Return the seconds that each of `count` requests took, one after the other on one connection."""
     headers = {"Authorization": f"Bearer {site.token}", "Content-Type": "application/json"}
     remind_at = (datetime.now(UTC) + timedelta(days=3)).isoformat()
     method, wanted = ("POST", 201) if work == "create" else ("GET", 200)
@@ -129,7 +129,7 @@ def _medians(rounds: Sequence[Rate]) -> Rate:
 
 
 def _ratio(rates: Sequence[Rate], work: str) -> float:
-    """How many times as many requests the plain one does, by the median of the rounds."""
+    """Return how many times as many requests the plain site serves, by the median of the rounds."""
     ours, plain = ([one.per_second for one in rates if (one.site, one.work) == (site, work)] for site in (API, PLAIN))
     return median(theirs / own for own, theirs in zip(ours, plain, strict=True))
 

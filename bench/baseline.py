@@ -86,12 +86,12 @@ def drain(
 
 
 def connect(url: str) -> "psycopg.Connection[dict[str, Any]]":
-    """A bare psycopg connection with autocommit."""
+    """Return a bare psycopg connection with autocommit."""
     return psycopg.connect(url, autocommit=True, row_factory=dict_row)
 
 
 def batches(database: "psycopg.Connection[Any]", *, size: int, worker: str) -> Iterator[list[dict[str, Any]]]:
-    """Yields one batch after the other, claimed and reserved, until nothing is due.
+    """Yield one batch after the other, claimed and reserved, until nothing is due.
 
     Plans are discarded as often as by the product's sessions, which are used three times for a batch.
     """

@@ -115,7 +115,7 @@ def _claim_times(
 
 
 def _insert_asleep(environment: Environment, size: int, *, progress: Progress) -> float:
-    """Returns bytes of the write-ahead log for each row."""
+    """Return the bytes of the write-ahead log for each row."""
     before = counters(environment.engine)["wal"]
     with baseline.connect(environment.url) as database:
         seed.copy_asleep(database, rows=size, progress=progress)
@@ -162,7 +162,7 @@ def _archive_growth(reminders: int, *, start_stage: StartStage) -> ArchiveGrowth
 
 
 def _archive_in_waves(environment: Environment, *, reminders: int, progress: Progress) -> ArchiveGrowth:
-    """Insert finished rows and archive them, wave by wave: each wave reuses the space that the one before has freed."""
+    """Insert finished rows and archive them in waves: each wave reuses the space that the previous wave has freed."""
     engine = environment.engine
     chores.maintain_partitions(engine, config=RETENTION)
     moved, seconds, wal, over_bytes = 0, 0.0, 0.0, 0.0

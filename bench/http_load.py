@@ -24,7 +24,7 @@ REQUEST_TIMEOUT = 30.0
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """Where the pages are served, and the API token that the client sends."""
+    """The address of the pages, and the API token that the client sends."""
 
     port: int
     token: str
@@ -32,7 +32,7 @@ class Site:
 
 @dataclass
 class Responses:
-    """Seconds for each page, from when its request was due, and how many requests failed."""
+    """Seconds for each page, measured from when its request was due, and the number of failed requests."""
 
     seconds: list[float] = field(default_factory=list)
     failed: int = 0
@@ -40,13 +40,13 @@ class Responses:
 
 @contextmanager
 def web_server(environment: Environment) -> Iterator[Site]:
-    """The product's pages on a free port of loopback, served as by `snoozer up`, until the end of the block."""
+    """Serve the product's pages on a free port of loopback, as `snoozer up` does, until the end of the block."""
     with served(environment, PRODUCT, token=reader(environment)) as site:
         yield site
 
 
 def reader(environment: Environment) -> str:
-    """The token of a new account, READER."""
+    """Return the token of a new account, READER."""
     with environment.engine.begin() as connection:
         accounts.create(connection, email=READER)
         made = api_tokens.create(connection, email=READER)
@@ -57,7 +57,7 @@ def reader(environment: Environment) -> str:
 def served(
     environment: Environment, application: str, *, token: str, settings: Mapping[str, str] | None = None
 ) -> Iterator[Site]:
-    """An application, such as `module:function()`, served as the product's pages are."""
+    """Serve an application, such as `module:function()`, in the same way as the product's pages."""
     port = ports.any_free()
     command = [*PYTHON_MODULE, "snoozer.web", "-c", "python:snoozer.web.gunicorn", "--bind", f"127.0.0.1:{port}"]
     server = subprocess.Popen(
@@ -78,7 +78,7 @@ def served(
 
 @contextmanager
 def requests(site: Site, *, rate: float) -> Iterator[Responses]:
-    """Until the end of the block, request the list of snoozes so many times a second."""
+    """Request the list of snoozes at a steady rate until the end of the block."""
     responses, stop = Responses(), Event()
     thread = Thread(target=_request_until, args=(stop, site, responses, 1 / rate), name="http-load", daemon=True)
     thread.start()

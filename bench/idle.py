@@ -1,4 +1,4 @@
-"""`bench idle`: what workers with nothing to do cost the database and the machine."""
+"""`bench idle`: the load of idle workers on the database and the machine."""
 
 import time
 from collections import Counter
@@ -65,7 +65,7 @@ def command(workers: int, seconds: int, future: int, to_json: Path | None) -> No
 def measure(
     environment: Environment, *, workers: int, seconds: float, future: int, start_stage: StartStage
 ) -> Idleness:
-    """First the server alone, then with workers, then for as long again with each statement in its log."""
+    """Measure the server alone, then with workers, then for as long again with each statement in its log."""
     with baseline.connect(environment.url) as database:
         seed.copy_asleep(database, rows=future, progress=start_stage(f"{future:,} rows are inserted", future))
     engine, length = environment.engine, round(seconds)
@@ -95,7 +95,7 @@ def measure(
 
 
 def wait(seconds: float, *, progress: Progress) -> None:
-    """Wait, and report how many seconds have passed."""
+    """Wait, and report the seconds that have passed."""
     start = time.monotonic()
     while (passed := time.monotonic() - start) < seconds:
         time.sleep(min(POLL_SECONDS, seconds - passed))

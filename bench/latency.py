@@ -185,7 +185,7 @@ def _stop_listeners(environment: Environment) -> list[int]:
 
 
 def _wait(environment: Environment, *, since: datetime, count: int, until: datetime, progress: Progress) -> list[float]:
-    """Wait until all are sent; returns the milliseconds that each was late, ascending."""
+    """Wait until all are sent; return the lateness of each in milliseconds, in ascending order."""
     while True:
         with environment.engine.begin() as connection:
             late = list(execute(connection, "lateness", since=since).scalars())

@@ -47,7 +47,7 @@ class MailServer:
     counters: Path | None = None
 
     def accepted(self) -> int | None:
-        """How many mails it has accepted since its start; None when it does not count."""
+        """Return how many mails it has accepted since its start; None if it does not count."""
         if self.counters is None:
             return None
         # It writes "sess=1 quit=0 mesg=1\r" after each mail; the last one counts.
@@ -57,7 +57,7 @@ class MailServer:
 
 @contextmanager
 def fastest_mail_server() -> Iterator[MailServer]:
-    """A mail server without delay: smtp-sink (written in C, hardly any CPU), else the bench's own."""
+    """Run a mail server without delay: smtp-sink (written in C, uses hardly any CPU), else the bench's own."""
     program = shutil.which("smtp-sink") or shutil.which("smtp-sink", path=os.pathsep.join(SMTP_SINK_FOLDERS))
     if program is None:
         with bench_mail_server((0, 0)) as port:

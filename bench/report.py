@@ -52,7 +52,7 @@ def progress_bar(console: Console) -> Iterator[StartStage]:
 
 
 def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *, caption: str = "") -> Table:
-    """Words to the left, figures to the right."""
+    """Return a table with words aligned left and figures aligned right."""
     drawn = Table(title=title, caption=caption or None)
     for number, heading in enumerate(headings):
         drawn.add_column(heading, justify="right" if number else "left")
@@ -62,14 +62,14 @@ def table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]], *,
 
 
 def write_json(run: str, report: Mapping[str, object], *, to: Path | None) -> None:
-    """Write the figures of a run and the machine they are from; nothing without a path."""
+    """Write the figures of a run and a description of the machine; do nothing without a path."""
     if to:
         machine = {"cores": os.cpu_count(), "system": platform.platform(), "python": platform.python_version()}
         to.write_text(json.dumps({"run": run, "machine": machine} | dict(report), indent=2) + "\n", encoding="utf-8")
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest of `values` that at least this share of them does not exceed (nearest rank); 0 of none."""
+    """Return the smallest of `values` that at least this share of them does not exceed (nearest rank); 0 if empty."""
     ranked = sorted(values)
     return ranked[max(0, -int(-share * len(ranked) // 1) - 1)] if ranked else 0.0
 

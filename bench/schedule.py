@@ -31,5 +31,5 @@ class Schedule:
 
 
 def recipient(number: int) -> str:
-    """The person to whom the row of this number belongs."""
+    """Return the person who owns the row with this number."""
     return f"person-{number}@snoozer.example"

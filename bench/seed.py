@@ -50,7 +50,7 @@ def analyze(engine: Engine, *, all_tables: bool = False) -> None:
 
 
 def copy_asleep(database: "psycopg.Connection[Any]", *, rows: int, progress: Progress) -> None:
-    """Rows due from tomorrow on, spread evenly over a year."""
+    """Insert rows due from tomorrow on, spread evenly over a year."""
     tomorrow = datetime.now(UTC) + timedelta(days=1)
     step = timedelta(days=365) / max(1, rows)
     values = (_row(tomorrow + number * step, rows=rows) for number in range(rows))
@@ -58,14 +58,14 @@ def copy_asleep(database: "psycopg.Connection[Any]", *, rows: int, progress: Pro
 
 
 def copy_due(database: "psycopg.Connection[Any]", *, rows: int) -> None:
-    """Rows due a minute ago, each of another person."""
+    """Insert rows due a minute ago, each of a different person."""
     copy_at(database, [datetime.now(UTC) - timedelta(minutes=1)] * rows)
 
 
 def copy_at(
     database: "psycopg.Connection[Any]", times: Sequence[datetime], *, people: Iterable[str] | None = None
 ) -> None:
-    """Rows due at these times, of these people, or else each of another person."""
+    """Insert rows due at these times, for these people, or else each for a different person."""
     if people is None:
         rows = (_row(time, rows=None) for time in times)
     else:
@@ -74,7 +74,7 @@ def copy_at(
 
 
 def copy_schedule(database: "psycopg.Connection[Any]", schedule: Schedule) -> None:
-    """The rows of a schedule, each of the person with its number."""
+    """Insert the rows of a schedule, each for the person with its number."""
     due = schedule.due_times()
     now = datetime.now(UTC)
     times = [datetime.fromtimestamp(at, UTC) for at in due] if due else [now] * schedule.rows
@@ -82,7 +82,7 @@ def copy_schedule(database: "psycopg.Connection[Any]", schedule: Schedule) -> No
 
 
 def copy_sent(database: "psycopg.Connection[Any]", *, rows: int, age: timedelta) -> None:
-    """Rows that were sent and finalized so long ago, with their entries in the ledger."""
+    """Insert rows that were sent and finalized a given time ago, with their entries in the ledger."""
     sent_at = datetime.now(UTC) - age
     iso = sent_at.isoformat()
     _copy(database, "copy_sent_snoozes", ((*_row(sent_at, rows=rows), iso, "t", "sent", iso, iso) for _ in range(rows)))
@@ -109,7 +109,7 @@ def _copy(
     *,
     progress: Progress = lambda done: None,
 ) -> None:
-    """In chunks, because a trigger keeps the rows of a statement until its end."""
+    """Copy in chunks, because a trigger keeps the rows of a statement until its end."""
     source, done = iter(rows), 0
     while chunk := list(islice(source, COPY_ROWS)):
         with database.cursor() as cursor, cursor.copy(statement(name).text.encode()) as copy:

@@ -26,11 +26,11 @@ class StatementLog:
         self.restart()
 
     def restart(self) -> None:
-        """Count only what comes from now on."""
+        """Count only statements from now on."""
         self._start = self._log.stat().st_size
 
     def verbs(self) -> list[str]:
-        """The verb of each statement so far; PING for an empty one."""
+        """Return the verb of each statement so far; PING for an empty statement."""
         with self._log.open("rb") as log:
             log.seek(self._start)
             text = log.read().decode(errors="replace")
@@ -39,7 +39,7 @@ class StatementLog:
 
 @contextmanager
 def logged_statements(environment: Environment) -> Iterator[StatementLog]:
-    """Until the end of the block every statement is a line of the server's log."""
+    """Log every statement of the server until the end of the block."""
     _configure(environment, "log_statements", "log_sessions")
     try:
         yield StatementLog(environment)
@@ -48,7 +48,7 @@ def logged_statements(environment: Environment) -> Iterator[StatementLog]:
 
 
 def verbs(log: str) -> list[str]:
-    """The first word of each statement in a server's log, after its comments; empty for an empty statement."""
+    """Return the first word of each statement in a server's log, after its comments; empty for an empty statement."""
     found = (_STATEMENT.search(entry) for entry in _LOG_ENTRY.split(log))
     return [_first_word(one.string[one.end() :]) for one in found if one and one["session"] not in OWN_SESSIONS]
 

@@ -11,7 +11,7 @@ _FOLDER = Path(__file__).parent / "sql"
 
 @cache
 def statement(name: str) -> TextClause:
-    """The text of one file, without its ending; binds are written `:word`."""
+    """Return the statement of the file with this name (given without its ending); binds are written `:word`."""
     return text((_FOLDER / f"{name}.sql").read_text(encoding="utf-8"))
 
 

@@ -21,13 +21,13 @@ def counters(engine: Engine) -> dict[str, Any]:
 
 
 def children_cpu_seconds() -> float:
-    """CPU of the processes that this one has started and waited for."""
+    """Return the CPU seconds of the child processes that this process has waited for."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU of one process so far, of the threads that it has now; 0 when it has ended."""
+    """Return the CPU seconds of a process so far, for its current threads; 0 if it has ended."""
     try:
         threads = list((PROC / str(pid) / "task").iterdir())
     except OSError:
@@ -43,7 +43,8 @@ def _thread_cpu_seconds(thread: Path) -> float:
 
 
 def tree_cpu_seconds(pid: int) -> float:
-    """CPU of a process and all its descendants so far, ended ones included. Raises BenchError without /proc."""
+    """Return the CPU seconds of a process and its descendants so far, including ended ones. Raises BenchError without
+    /proc."""
     _require_proc()
     fields = _stat(pid)
     ended = (int(fields[13]) + int(fields[14])) / _TICKS_PER_SECOND if fields else 0.0
@@ -51,7 +52,7 @@ def tree_cpu_seconds(pid: int) -> float:
 
 
 def resident_bytes(pid: int) -> int:
-    """Memory of one process now; 0 when it has ended. Raises BenchError without /proc."""
+    """Return the memory of a process now; 0 if it has ended. Raises BenchError without /proc."""
     _require_proc()
     try:
         lines = (PROC / str(pid) / "status").read_text().splitlines()
@@ -61,7 +62,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def has_proc() -> bool:
-    """Is there a /proc as Linux has it?"""
+    """Return whether the system has Linux's /proc."""
     return (PROC / "self" / "schedstat").exists()
 
 
@@ -71,7 +72,7 @@ def _require_proc() -> None:
 
 
 def _tree(pid: int) -> list[int]:
-    """A process and all its descendants that still run."""
+    """Return a process and all its descendants that still run."""
     children: dict[int, list[int]] = {}
     for entry in PROC.iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))):

@@ -32,7 +32,7 @@ SMALL = "32 × 50"
 
 @dataclass(frozen=True, kw_only=True)
 class Contestant:
-    """One queue with what its jobs do; `concurrency` is of each process.
+    """A queue and the work of its jobs; `concurrency` is the concurrency of each process.
 
     A peer's job sends a canned mail with the bench's client ("send"), composes Snoozer's mail ("compose"), or composes
     it and sends it with the usual library ("library"). `checkout` is the checkout from which Snoozer runs.
@@ -69,14 +69,15 @@ def snoozer(*, concurrency: int, batch: int) -> Contestant:
 
 
 def peer(queue: str, does: str, *, settings: Mapping[str, tuple[int, int]] = PEER_SETTINGS) -> Contestant:
-    """A peer with its best settings, named after what its jobs do."""
+    """Return a peer with its best settings, named after the work of its jobs."""
     concurrency, batch = settings[queue]
     what = {"send": "", "compose": ", composing", "library": f", {LIBRARIES.get(queue, LIBRARY)}"}[does]
     return Contestant(name=f"{queue}{what}", queue=queue, does=does, concurrency=concurrency, batch=batch)
 
 
 def draining(*, concurrency: int, batch: int, queues: Sequence[str], beside: Path | None) -> list[Contestant]:
-    """All that drain: Snoozer, the commit before, the baseline, both in the second shape, peers in three ways each."""
+    """Return the contestants of the drain: Snoozer, the earlier commit, the baseline, Snoozer and the baseline in the
+    second shape, and each peer in three ways."""
     ours = snoozer(concurrency=concurrency, batch=batch)
     loop = replace(ours, queue=BASELINE, name=f"{BASELINE}, composing")
     return [
@@ -90,7 +91,7 @@ def draining(*, concurrency: int, batch: int, queues: Sequence[str], beside: Pat
 
 
 def scheduled(*, concurrency: int, batch: int, queues: Sequence[str]) -> list[Contestant]:
-    """All that wait for what is due later: Snoozer, and the peers composing, with the client of the bench."""
+    """Return the contestants for jobs due later: Snoozer, and the peers composing, with the client of the bench."""
     peers = (peer(queue, "compose", settings=SCHEDULED_SETTINGS) for queue in queues)
     return [snoozer(concurrency=concurrency, batch=batch), *peers]
 
@@ -111,7 +112,7 @@ def empty_queue(contestant: Contestant, stage: Stage) -> Iterator[PeerQueue]:
 
 @contextmanager
 def at_work(contestant: Contestant, stage: Stage) -> Iterator[AtWork]:
-    """Its workers, until the end of the block. Raises BenchError when one does not start or ends early."""
+    """Run its workers until the end of the block. Raises BenchError if a worker does not start or ends early."""
     if contestant.is_peer:
         with empty_queue(contestant, stage) as queue, queue.working() as pids:
             yield AtWork(pids=pids, enqueue=queue.enqueue, broker=queue.broker)

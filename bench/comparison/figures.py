@@ -51,19 +51,19 @@ class Run:
 
 
 def names(runs: Sequence[Run]) -> list[str]:
-    """The contestants, in the order in which they ran."""
+    """Return the contestants in the order in which they ran."""
     return list(dict.fromkeys(run.who for run in runs))
 
 
 def medians(runs: Sequence[Run], who: str) -> dict[str, float]:
-    """The median of each figure, but the maximum of duplicates, which a median would hide."""
+    """Return the median of each figure, but the maximum of duplicates, which a median would hide."""
     mine = [asdict(run) for run in runs if run.who == who]
     middle = {name: median(one[name] for one in mine) for name in FIGURES}
     return middle | {"duplicates": max(one["duplicates"] for one in mine)}
 
 
 def ratios(runs: Sequence[Run], who: str, *, of: str = SNOOZER) -> dict[str, float]:
-    """The median of the one's figure divided by the other's in the same round, so that a slow minute affects both."""
+    """Return the median ratio of the two contestants' figures within a round, so that a slow minute affects both."""
     ours = {run.round: asdict(run) for run in runs if run.who == of}
     theirs = {run.round: asdict(run) for run in runs if run.who == who}
     both = ours.keys() & theirs.keys()
@@ -75,7 +75,7 @@ def ratios(runs: Sequence[Run], who: str, *, of: str = SNOOZER) -> dict[str, flo
 
 
 def table(runs: Sequence[Run], *, title: str, caption: str) -> Table:
-    """A row of medians for each contestant."""
+    """Return a table with a row of medians for each contestant."""
     drawn = Table(title=title, caption=caption, caption_justify="left", box=box.SIMPLE, pad_edge=False)
     drawn.add_column("", min_width=14)
     for label, _, _ in FIGURES.values():

@@ -1,4 +1,4 @@
-"""How late mails are that are due later, by when the mail server accepts them: scattered, or all at one moment."""
+"""Measures how late the mail server accepts mails that are due later: at scattered times, or all at one moment."""
 
 import time
 from collections.abc import Sequence
@@ -99,19 +99,19 @@ def _count(accepted: Path) -> int:
 
 
 def medians(rounds: Sequence[Lateness], who: str) -> dict[str, float]:
-    """The median of each figure, but the worst of the last mails."""
+    """Return the median of each figure, but the maximum of `last_ms`."""
     mine = [one for one in rounds if one.who == who]
     middle = {name: median(getattr(one, name) for one in mine) for name in ("first_ms", "p50_ms", "p99_ms")}
     return middle | {"last_ms": max(one.last_ms for one in mine)}
 
 
 def names(rounds: Sequence[Lateness]) -> list[str]:
-    """The contestants, in the order in which they ran in the first round."""
+    """Return the contestants in the order in which they ran in the first round."""
     return list(dict.fromkeys(one.who for one in sorted(rounds, key=lambda one: one.round)))
 
 
 def lateness_table(rounds: Sequence[Lateness], *, rate: float) -> Table:
-    """How late each is when jobs are due at random moments."""
+    """Return a table of each contestant's lateness when jobs are due at random moments."""
     rows = [(who, medians(rounds, who)) for who in names(rounds)]
     return table(
         f"Scheduled ahead, {rate:g} a second: how late, in milliseconds",
@@ -122,7 +122,7 @@ def lateness_table(rounds: Sequence[Lateness], *, rate: float) -> Table:
 
 
 def burst_table(rounds: Sequence[Lateness], *, rows: int) -> Table:
-    """When the first and the last mail of a burst were accepted."""
+    """Return a table of when the first and the last mail of a burst were accepted."""
     drawn = [(who, medians(rounds, who)) for who in names(rounds)]
     return table(
         f"Burst: {rows:,} due at one moment, idle workers; milliseconds until a mail is accepted",
@@ -133,6 +133,6 @@ def burst_table(rounds: Sequence[Lateness], *, rows: int) -> Table:
 
 
 def is_lowest(rounds: Sequence[Lateness]) -> bool:
-    """Is Snoozer's p99 below everyone else's?"""
+    """Return whether Snoozer's p99 is below the p99 of every other contestant."""
     p99 = {who: medians(rounds, who)["p99_ms"] for who in names(rounds)}
     return all(p99[SNOOZER] < late for who, late in p99.items() if who != SNOOZER)

@@ -50,7 +50,7 @@ TARGETS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Reached:
-    """The ratio of one target, and whether it is what is wanted."""
+    """The ratio of one target, and whether it meets the target."""
 
     what: str
     ratio: float

@@ -16,7 +16,7 @@ class Done:
 
 
 class Journal:
-    """The file of this process. That it exists says that the process is ready for jobs."""
+    """The file of this process. Its existence shows that the process is ready for jobs."""
 
     def __init__(self, folder: str) -> None:
         self._file = os.open(Path(folder) / str(os.getpid()), os.O_CREAT | os.O_WRONLY | os.O_APPEND)
@@ -27,7 +27,7 @@ class Journal:
 
 
 def processes(folder: Path) -> int:
-    """How many processes are ready."""
+    """Return how many processes are ready."""
     return len(list(folder.iterdir()))
 
 
@@ -37,7 +37,7 @@ def count(folder: Path) -> int:
 
 
 def read(folder: Path) -> list[Done]:
-    """Every job that was done, in the order in which they ended."""
+    """Return the finished jobs, in the order in which they ended."""
     lines = (line.split() for path in folder.iterdir() for line in path.read_text("ascii").splitlines())
     done = (Done(number=int(number), began=float(began), ended=float(ended)) for number, began, ended in lines)
     return sorted(done, key=lambda one: one.ended)

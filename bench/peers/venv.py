@@ -13,7 +13,7 @@ BENCH = Path(__file__).resolve().parents[1]
 REQUIREMENTS = BENCH / "requirements.txt"
 FOLDER = BENCH / ".venv"
 STAMP = FOLDER / "requirements.sha256"
-# Where a package is not named as its queue.
+# Packages whose name differs from their queue's.
 PACKAGES = {"awa": "awa-pg"}
 
 
@@ -32,7 +32,7 @@ def python() -> Path:
 
 
 def is_installed() -> bool:
-    """Is bench/.venv there, with the versions of now?"""
+    """Return whether bench/.venv exists with the current versions."""
     return STAMP.exists() and STAMP.read_text() == _fingerprint()
 
 
@@ -48,7 +48,7 @@ def pins() -> dict[str, str]:
 
 
 def versions(queues: Sequence[str]) -> dict[str, str]:
-    """The version of each of these queues."""
+    """Return the version of each of these queues."""
     return {queue: pins()[PACKAGES.get(queue, queue)] for queue in queues}
 
 
