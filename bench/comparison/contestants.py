@@ -76,8 +76,8 @@ def peer(queue: str, does: str, *, settings: Mapping[str, tuple[int, int]] = PEE
 
 
 def draining(*, concurrency: int, batch: int, queues: Sequence[str], beside: Path | None) -> list[Contestant]:
-    """Return the contestants of the drain: Snoozer, the earlier commit, the baseline, Snoozer and the baseline in the
-    second shape, and each peer in three ways."""
+    """Return the contestants of the drain: Snoozer, Snoozer of the checkout `beside`, the baseline, Snoozer and the
+    baseline in the second shape, and each peer in three ways."""
     ours = snoozer(concurrency=concurrency, batch=batch)
     loop = replace(ours, queue=BASELINE, name=f"{BASELINE}, composing")
     return [
