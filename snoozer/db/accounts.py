@@ -129,9 +129,10 @@ def open_session(
     replaced_hash: str | None,
     device: str | None,
     lifetime: timedelta,
+    confirmed: bool,
 ) -> bool:
     values = {"account_id": account_id, "token_hash": token_hash, "lifetime": lifetime}
-    values |= {"replaced_hash": replaced_hash, "device": device}
+    values |= {"replaced_hash": replaced_hash, "device": device, "confirmed": confirmed}
     return execute(connection, "accounts/open_session", **values).first() is not None
 
 

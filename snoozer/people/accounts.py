@@ -213,7 +213,7 @@ def sign_in_by_link(
     `replaces` is the token of this browser's session until now, which ends; `device` describes the browser.
     """
     account_id = accounts.use_link(connection, token_hash=digest(token), browser_hash=_digest_or_none(browser))
-    return open_session(connection, account_id=account_id, replaces=replaces, device=device)
+    return open_session(connection, account_id=account_id, replaces=replaces, device=device, confirmed=True)
 
 
 def sign_in_by_code(
@@ -221,7 +221,7 @@ def sign_in_by_code(
 ) -> str | None:
     """Sign in by a typed code, otherwise like sign_in_by_link; returns None when it is wrong."""
     account_id = _account_of_code(connection, code=code, browser=browser)
-    return open_session(connection, account_id=account_id, replaces=replaces, device=device)
+    return open_session(connection, account_id=account_id, replaces=replaces, device=device, confirmed=True)
 
 
 def open_session(
@@ -230,10 +230,11 @@ def open_session(
     account_id: int | None,
     replaces: str | None,
     device: str | None,
+    confirmed: bool,
     lifetime: timedelta = SESSION_LIFETIME,
 ) -> str | None:
-    """Open a session for a person who proved that the account is theirs; returns its token, None without an open
-    account."""
+    """Open a session; returns its token, None without an open account. `confirmed` says that the person showed just now
+    who they are, by a mailed secret or by credentials, and not by a session somewhere else."""
     if account_id is None:
         return None
     token = secrets.token_urlsafe(32)
@@ -244,6 +245,7 @@ def open_session(
         replaced_hash=_digest_or_none(replaces),
         device=device,
         lifetime=lifetime,
+        confirmed=confirmed,
     )
     return token if opened else None
 
@@ -258,7 +260,7 @@ def session_account(connection: Connection, *, session: str) -> Account | None:
 
 
 def is_confirmed(connection: Connection, *, session: str) -> bool:
-    """Whether the person of this session confirmed their identity within CONFIRMED_FOR, by signing in or by a code."""
+    """Whether the person of this session showed within CONFIRMED_FOR who they are: a mailed secret, or credentials."""
     return accounts.session_is_confirmed(connection, token_hash=digest(session), within=CONFIRMED_FOR)
 
 

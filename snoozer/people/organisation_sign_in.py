@@ -41,7 +41,12 @@ def sign_in(
     role = role_of_groups(claims.groups, roles)
     role_before = accounts.set_group_role(connection, id=account_id, role=role)
     token = sign_ins.open_session(
-        connection, account_id=account_id, replaces=replaces, device=device, lifetime=SESSION_LIFETIME
+        connection,
+        account_id=account_id,
+        replaces=replaces,
+        device=device,
+        confirmed=claims.is_fresh,
+        lifetime=SESSION_LIFETIME,
     )
     if token is None:
         raise NotSignedIn("closed")

@@ -1,4 +1,4 @@
-"""Deleting the account: by who signed in just now, shown on every page and by mail, and taken back for a day."""
+"""Deleting the account: by who just showed who they are, shown on every page and by mail, and taken back for a day."""
 
 import re
 from datetime import timedelta
@@ -60,7 +60,7 @@ def test_who_signed_in_long_ago_signs_in_again_first(
     ann: FlaskClient, engine: Engine, notices: list[dict[str, object]]
 ) -> None:
     with engine.begin() as connection:
-        connection.execute(text("UPDATE sessions SET created_at = now() - INTERVAL '16 minutes'"))
+        connection.execute(text("UPDATE sessions SET confirmed_at = now() - INTERVAL '11 minutes'"))
     assert "sign in again" in ann.get("/settings/data/delete").text
     answer = ann.post("/settings/data/delete", data={"pending": "cancel"}, follow_redirects=True)
     assert "Sign in again first. Nothing was changed." in answer.text

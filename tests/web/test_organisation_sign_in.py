@@ -255,6 +255,28 @@ def test_a_fresh_sign_in_confirms_the_session(
     assert browser.post("/sign-in/organisation", data={"purpose": "confirm"}).status_code == 303
 
 
+@pytest.mark.parametrize(
+    ("ago", "confirms"), [(None, False), (4_000, False), (601, False), (30, True), ("now", False), (True, False)]
+)
+def test_a_session_that_begins_is_confirmed_only_by_credentials_that_were_just_shown(
+    browser: FlaskClient, provider: OidcProvider, people: People, ago: object, confirms: bool
+) -> None:
+    """A live session at the provider opens one here without asking for credentials."""
+    people.ann(role="admin")
+    provider.lies = {"auth_time": int(time.time()) - ago if type(ago) is int else ago}
+    assert sign_in(browser).status_code == 303
+    unmasked = browser.post("/admin/unmask", data={"account": 1, "why": "x", "here": "/admin/accounts/1"})
+    page = browser.get("/settings/data/delete").text
+    asked = browser.post("/settings/data/delete", follow_redirects=True).text
+    assert [unmasked.status_code == 200, "Delete my account in a day" in page] == [confirms, confirms]
+    assert ("Sign in again first" in asked) == (not confirms)
+    if not confirms:
+        provider.lies = {}
+        back = sign_in(browser, purpose="confirm", next="/settings/data/delete")
+        assert back.headers["Location"] == "/settings/data/delete"
+        assert "Delete my account in a day" in browser.get("/settings/data/delete").text
+
+
 def test_without_a_provider_there_are_no_such_routes(client: FlaskClient) -> None:
     assert "organisation" not in client.get("/sign-in").text
     assert client.post("/sign-in/organisation").status_code == 404

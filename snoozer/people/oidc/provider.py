@@ -68,12 +68,14 @@ class Begun:
 
 @dataclass(frozen=True, kw_only=True)
 class Claims:
-    """The person who signed in. `email` is None unless the provider says that it is verified."""
+    """Who signed in. `email` is None unless the provider says that it is verified. `is_fresh` says that the person
+    showed credentials there within FRESH_SECONDS, and was not merely known by a session there."""
 
     issuer: str
     subject: str
     email: str | None
     groups: tuple[str, ...]
+    is_fresh: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,6 +233,7 @@ class Provider:
             subject=str(claims["sub"]),
             email=email if is_verified and isinstance(email, str) else None,
             groups=tuple(group for group in named[:MAX_GROUPS] if isinstance(group, str)),
+            is_fresh=_is_fresh(claims, now=time.time()),
         )
 
 
@@ -254,12 +257,15 @@ def _check_claims(
         "without a subject": not isinstance(subject, str)
         or not 0 < len(subject) <= MAX_SUBJECT_LENGTH
         or "\0" in subject,
-        "not of a fresh sign-in": fresh
-        and not (_is_number(claims.get("auth_time")) and claims["auth_time"] > now - FRESH_SECONDS),
+        "not of a fresh sign-in": fresh and not _is_fresh(claims, now=now),
     }
     found = [problem for problem, is_so in problems.items() if is_so]
     if found:
         raise OidcError("token", f"the id token is {found[0]}")
+
+
+def _is_fresh(claims: Mapping[str, Any], *, now: float) -> bool:
+    return _is_number(claims.get("auth_time")) and bool(claims["auth_time"] > now - FRESH_SECONDS)
 
 
 def _public_key(found: object) -> Key | None:

@@ -1,5 +1,5 @@
 -- Open a session, and end the session that it replaces in the same browser. Following a mailed link verifies the
--- address. The sign-in counts as a confirmation of identity.
+-- The session is confirmed only if the person showed just now who they are.
 WITH verified AS (
     UPDATE accounts
     SET verified_at = COALESCE(verified_at, clock_timestamp()),
@@ -14,6 +14,11 @@ replaced AS (
       AND EXISTS (SELECT FROM verified)
 )
 INSERT INTO sessions (account_id, token_hash, device, confirmed_at, expires_at)
-SELECT id, :token_hash, :device, clock_timestamp(), clock_timestamp() + :lifetime
+SELECT
+    id,
+    :token_hash,
+    :device,
+    CASE WHEN CAST(:confirmed AS boolean) THEN clock_timestamp() END,
+    clock_timestamp() + :lifetime
 FROM verified
 RETURNING account_id

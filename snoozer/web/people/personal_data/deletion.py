@@ -1,6 +1,4 @@
-"""Deletes the account: shows what is deleted and kept, requires a recent sign-in, and can be undone within a day."""
-
-from datetime import timedelta
+"""Deleting the account: what goes and what stays, asked for by who just showed who they are, withdrawn within a day."""
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -19,9 +17,6 @@ from snoozer.web.people.personal_data.notice import send_notice
 
 blueprint = Blueprint("deletion", __name__, url_prefix="/settings/data/delete")
 
-# A browser that its owner left open cannot delete the account.
-FRESH = timedelta(minutes=15)
-
 
 @blueprint.get("")
 @login_required
@@ -29,7 +24,7 @@ def show(account: Account) -> ResponseReturnValue:
     """Previews the deletion, and shows the pending request."""
     with context.transaction() as connection:
         ahead = queries.preview(connection, account_id=account.id, user_email=account.email)
-    return render_template("personal_data/delete.html", ahead=ahead, is_fresh=_signed_in_just_now(account))
+    return render_template("personal_data/delete.html", ahead=ahead, is_fresh=_is_confirmed())
 
 
 @blueprint.post("")
@@ -39,7 +34,7 @@ def ask(account: Account) -> ResponseReturnValue:
     pending = request.form.get("pending", "deliver")
     if pending not in {"deliver", "cancel"}:
         abort(400)
-    if not _signed_in_just_now(account):
+    if not _is_confirmed():
         flash(_("Sign in again first. Nothing was changed."))
         return redirect(url_for(".show"), code=303)
     try:
@@ -82,8 +77,7 @@ def sign_out_first(account: Account) -> ResponseReturnValue:
     return response
 
 
-def _signed_in_just_now(account: Account) -> bool:
+def _is_confirmed() -> bool:
+    """A browser that its owner left open does not delete the account."""
     with context.transaction() as connection:
-        token = auth.get_cookie("session") or ""
-        browsers = accounts.list_sessions(connection, account_id=account.id, session=token)
-    return any(one.is_current and time_formatter().now - one.created_at < FRESH for one in browsers)
+        return accounts.is_confirmed(connection, session=auth.get_cookie("session") or "")
