@@ -9,6 +9,8 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
+from snoozer.db.queries import account_roles
+from snoozer.db.roles import ROLES
 from snoozer.delivery.chores import chores
 from snoozer.people import accounts, organisation_sign_in
 from tests.factories import ANN, People
@@ -120,8 +122,14 @@ def test_what_groups_gave_ends_a_day_later_also_for_who_comes_back_by_mail(
     assert the_accounts(engine) == [(ANN, "user", "operator", True)]
     with engine.begin() as connection:
         connection.execute(text("UPDATE accounts SET group_role_at = group_role_at - INTERVAL '25 hours'"))
+    # Whether or not the clock runs.
     browser.set_cookie("snoozer_session", people.ann().session)
-    assert browser.get("/admin").status_code == 200
+    assert browser.get("/admin").status_code == 403
+    assert "operator" not in browser.get("/api/v1/settings", headers=people.ann().bearer).text
+    with engine.connect() as connection:
+        assert account_roles.with_roles(connection, wanted=ROLES[1:]) == []
+        assert account_roles.page(connection, role="operator").rows == []
+        assert [account.group_role for account in account_roles.page(connection).rows] == [None]
     chores.prune(engine)
     assert the_accounts(engine) == [(ANN, "user", None, True)]
     assert browser.get("/admin").status_code == 403

@@ -2,12 +2,24 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ARRAY, BigInteger, ForeignKey, Index, Integer, SmallInteger, Text, UniqueConstraint, text
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    ForeignKey,
+    Index,
+    Integer,
+    SmallInteger,
+    Text,
+    UniqueConstraint,
+    case,
+    func,
+    text,
+)
+from sqlalchemy.orm import Mapped, column_property, mapped_column
 
 from snoozer.db import roles
 from snoozer.db.models.base import Base
-from snoozer.db.roles import Role
+from snoozer.db.roles import GROUP_ROLE_LIFETIME, Role
 from snoozer.db.scopes import ALL_SCOPES
 
 NOW = text("now()")
@@ -16,7 +28,7 @@ NOW = text("now()")
 class Account(Base):
     """A person. `email` is lower case; reminders go to it only once it is verified. `browsers_forgotten` counts how
     often the person signed out everywhere. A command or an admin sets `given_role`; the groups that the organisation's
-    provider named at the last sign-in there set `group_role`."""
+    the organisation's provider named at the last sign-in there, and None once that is GROUP_ROLE_LIFETIME ago."""
 
     __tablename__ = "accounts"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -29,8 +41,11 @@ class Account(Base):
     zone_chosen: Mapped[bool] = mapped_column(server_default=text("false"))
     created_at: Mapped[datetime] = mapped_column(server_default=NOW)
     browsers_forgotten: Mapped[int] = mapped_column(Integer, server_default="0")
-    group_role: Mapped[str | None]
-    group_role_at: Mapped[datetime | None]
+    stored_group_role: Mapped[str | None] = mapped_column("group_role", Text)
+    group_role_at: Mapped[datetime | None] = mapped_column()
+    group_role: Mapped[str | None] = column_property(
+        case((group_role_at > func.clock_timestamp() - GROUP_ROLE_LIFETIME, stored_group_role))
+    )
     signed_in_at: Mapped[datetime | None]
 
     __table_args__ = (UniqueConstraint("email", name="uq_accounts_email"),)
