@@ -78,40 +78,57 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) in _TRIGGERS or (module.startswith(_FIELDS) and name.isidentifier()):
             return type(name, (Plain,), {"kind": name})
-        allowed = _ALLOWED.get((module, name))
+        allowed = ALLOWED.get((module, name))
         if allowed is None:
             raise UnsafePickle(f"its state names {module[:60]}.{name[:60]}, and only dates and triggers are read")
         return allowed
 
 
-def _zone(key: Any, *rest: Any) -> ZoneInfo:
-    if not isinstance(key, str) or canonical(key) is None:
-        raise UnsafePickle("its zone is unknown here")
-    return ZoneInfo(key)
+class _Callable:
+    """What a pickle may call, without attributes: a pickle sets those of a function, and they would last."""
+
+    __slots__ = ()
 
 
-def _attribute(owner: Any, name: Any) -> Any:
-    """The replacement for getattr: a ZoneInfo is pickled as a call of its attribute."""
-    if owner is not _ZONE_INFO or name != "_unpickle":
-        raise UnsafePickle("its state asks for an attribute of something that is no zone")
-    return _zone
+class _Zone(_Callable):
+    __slots__ = ()
+
+    def __call__(self, key: Any, *rest: Any) -> ZoneInfo:
+        if not isinstance(key, str) or canonical(key) is None:
+            raise UnsafePickle("its zone is unknown here")
+        return ZoneInfo(key)
 
 
-def _utc(*rest: Any) -> timezone:
-    return UTC
+class _Attribute(_Callable):
+    """What stands for getattr: a ZoneInfo is pickled as the call of one of its attributes."""
+
+    __slots__ = ()
+
+    def __call__(self, owner: Any, name: Any) -> Any:
+        if owner is not _ZONE_INFO or name != "_unpickle":
+            raise UnsafePickle("its state asks for an attribute of something that is no zone")
+        return _ZONE
 
 
-# A marker for the class: it is only compared, never called or inspected.
+class _Utc(_Callable):
+    __slots__ = ()
+
+    def __call__(self, *rest: Any) -> timezone:
+        return UTC
+
+
+_ZONE = _Zone()
+# Stands for the class: it is compared with, and neither called nor looked into.
 _ZONE_INFO = object()
-_ALLOWED: dict[tuple[str, str], Any] = {
+ALLOWED: dict[tuple[str, str], Any] = {
     ("datetime", "datetime"): datetime,
     ("datetime", "date"): date,
     ("datetime", "time"): time,
     ("datetime", "timedelta"): timedelta,
     ("datetime", "timezone"): timezone,
-    ("builtins", "getattr"): _attribute,
+    ("builtins", "getattr"): _Attribute(),
     ("zoneinfo", "ZoneInfo"): _ZONE_INFO,
-    ("zoneinfo", "ZoneInfo._unpickle"): _zone,
-    ("pytz", "_p"): _zone,
-    ("pytz", "_UTC"): _utc,
+    ("zoneinfo", "ZoneInfo._unpickle"): _ZONE,
+    ("pytz", "_p"): _ZONE,
+    ("pytz", "_UTC"): _Utc(),
 }

@@ -14,6 +14,8 @@ from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of
 _LAST_COMMON_DAY = 28
 _MAX_TEXT = 100
 _MAX_DAYS = 3653
+# What a field of a trigger counts with: years are the largest numbers.
+_MAX_NUMBER = 9999
 _WEEKDAYS = {name: number for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
 _RANGE = re.compile(r"(\w+)(?:-(\w+))?")
 
@@ -168,10 +170,10 @@ def _of_fields(fields: list[Any]) -> Crontab:
                 found["day_of_week"] = frozenset({_whole(part.get("weekday"))})
                 break
             elif kind in {"RangeExpression", "WeekdayRangeExpression", "MonthRangeExpression"} and not part.get("step"):
-                ends = _whole(part.get("first")), _whole(part.get("last"))
+                ends = _range_ends(part)
             else:
                 raise NotARepetition("a field of its trigger has no equal here")
-            numbers = (numbers or set()) | set(range(ends[0], min(ends[1], 60) + 1))
+            numbers = (numbers or set()) | set(range(ends[0], ends[1] + 1))
         found.setdefault(str(state.get("name")), None if numbers is None or not numbers else frozenset(numbers))
     if found.get("year") or found.get("week"):
         raise NotARepetition("it comes in some years or weeks only")
@@ -192,6 +194,13 @@ def _state(value: Any) -> dict[str, Any]:
     state = value.state if isinstance(value, Plain) else None
     parts = state if isinstance(state, tuple) else (state,)
     return {str(name): item for part in parts if isinstance(part, dict) for name, item in part.items()}
+
+
+def _range_ends(part: dict[str, Any]) -> tuple[int, int]:
+    first, last = _whole(part.get("first")), _whole(part.get("last"))
+    if not 0 <= first <= last <= _MAX_NUMBER:
+        raise NotARepetition("a range of its trigger cannot be read")
+    return first, last
 
 
 def _whole(value: Any) -> int:
