@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Any, ClassVar
 
 from gunicorn.asgi.parser import InvalidChunkSize
@@ -73,6 +74,15 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
         self._discarded_bytes += len(data)
         if self._discarded_bytes > MAX_DISCARDED_BYTES:
             self.transport.abort()
+
+    def _feed_callback_parser(self, data: bytes) -> bool:
+        """Returns whether the parser goes on. gunicorn does not catch what int() raises for thousands of digits."""
+        try:
+            return bool(super()._feed_callback_parser(data))
+        except ValueError:
+            self._send_error_response(HTTPStatus.BAD_REQUEST, REFUSAL)
+            self._close_transport()
+            return False
 
     def eof_received(self) -> bool:
         """Returns whether the connection stays open: a client that ends its side after a complete request still gets

@@ -18,6 +18,8 @@ MALFORMED = {
     "no Host": b"GET /sign-in HTTP/1.1\r\n\r\n",
     "an empty Host": b"GET /sign-in HTTP/1.1\r\nHost:\r\n\r\n",
     "two Hosts": GET + b"Host: evil.example\r\n\r\n",
+    "a length of 5,000 digits": POST + b"Content-Length: " + b"9" * 5_000 + b"\r\n\r\n",
+    "a length of 5,000 zeros": POST + b"Content-Length: " + b"0" * 5_000 + b"\r\n\r\n",
     "a length and chunks": POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "chunks and a length": POST + b"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
     "two lengths": POST + b"Content-Length: 0\r\nContent-Length: 5\r\n\r\n",
@@ -68,6 +70,13 @@ def test_a_malformed_request_is_refused_once(site: LiveSite, kind: str, ends: bo
     assert len(statuses) == 1, response
     assert statuses[0] in {"400", "414", "431", "501", "505"}, response
     assert "evil.example" not in response
+    assert "Traceback" not in site.log.read_text()
+
+
+def test_a_malformed_request_after_a_good_one_is_refused(site: LiveSite) -> None:
+    response = site.send(GET + b"\r\n" + MALFORMED["a length of 5,000 digits"] + SECOND, ends=False)
+    assert re.findall(r"HTTP/1\.[01] (\d{3}) ", response) == ["200", "400"]
+    assert "Traceback" not in site.log.read_text()
 
 
 @pytest.mark.parametrize(("host", "status"), [("", "400"), (" evil.example", "421")])
