@@ -5,7 +5,7 @@ changes or years.
 """
 
 from calendar import monthrange
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import MAXYEAR, UTC, date, datetime, time, timedelta
 from itertools import count, islice
@@ -17,6 +17,8 @@ Unit = Literal["day", "week", "month", "year"]
 WeekendRule = Literal["none", "before", "after"]
 _DAY = timedelta(days=1)
 _LAST_YEAR = 9998
+# The fifth weekday of a February comes within 40; one that does not come within these never comes.
+_MAX_BARREN_YEARS = 50
 _MAX_COUNT = date.max.toordinal()
 # New rules of a zone move a time by at most an hour; a change between two zones by up to 26.
 _MAX_RULE_CHANGE = timedelta(hours=1)
@@ -70,11 +72,13 @@ class Recurrence:
             raise ValueError("This recurrence never comes round.")
         return recurrence
 
-    def dates(self, *, near: date | None = None) -> Iterator[date]:
-        """The dates in order, from the start on, or from the last ones at or before `near` on."""
+    def dates(self, *, near: date | None = None, on_step: Callable[[], None] | None = None) -> Iterator[date]:
+        """The dates in order, from the start on, or from the last ones at or before `near` on. `on_step` is called for
+        each that is counted, and may raise."""
         if self.times is not None or near is None:
             near = self.start
-        unmoved = (day for day in self._steps(max(near, self.start)) if day >= self.start)
+        steps = self._steps(max(near, self.start))
+        unmoved = (day for day in _watched(steps, on_step) if day >= self.start)
         yield from islice(self._kept(unmoved), self.times)
 
     def after(self, day: date) -> "Recurrence | None":
@@ -140,12 +144,14 @@ class Recurrence:
             months = self.interval * (12 if self.unit == "year" else 1)
             origin = _month_index(self.start) if self.month is None else self.start.year * 12 + self.month - 1
             first = max(0, (_month_index(near) - origin) // months)
+            fertile = (origin + first * months) // 12
             for n in count(first):
                 year, month = divmod(origin + n * months, 12)
-                if year > _LAST_YEAR:
+                if year > min(_LAST_YEAR, fertile + max(_MAX_BARREN_YEARS, self.interval)):
                     return
                 day = self._in_month(year, month + 1)
                 if day is not None:
+                    fertile = year
                     yield day
 
     def _in_month(self, year: int, month: int) -> date | None:
@@ -174,15 +180,18 @@ def nth_weekday(year: int, month: int, *, nth: int, weekday: int) -> date | None
     return first.replace(day=days[nth - 1] if nth > 0 else days[-1])
 
 
-def next_occurrence(recurrence: Recurrence, *, after: datetime, zone: str) -> datetime | None:
-    """The first occurrence later than `after` (aware), with the zone's offset, or None when none is left.
+def next_occurrence(
+    recurrence: Recurrence, *, after: datetime, zone: str, on_step: Callable[[], None] | None = None
+) -> datetime | None:
+    """The first occurrence later than `after` (aware), with the zone's offset, or None when none is left. `on_step` is
+    that of `dates`.
 
     A clock time in a gap fires once, moved forward; a clock time that comes twice that day fires once, at the first.
     """
     place = zone_of(zone)
     near = max(after.astimezone(place).date(), date(1, 2, 1)) - 9 * _DAY
     try:
-        for day in recurrence.dates(near=near):
+        for day in recurrence.dates(near=near, on_step=on_step):
             if day < near:
                 # With a number of times, occurrences are counted from the first one.
                 continue
@@ -201,6 +210,13 @@ def next_reminder_after(plain: Any, *, promised: datetime, now: datetime, zone: 
     zone.
     """
     return next_occurrence(Recurrence.from_json(plain), after=max(promised, now), zone=zone or "UTC")
+
+
+def _watched(days: Iterator[date], on_step: Callable[[], None] | None) -> Iterator[date]:
+    for day in days:
+        if on_step is not None:
+            on_step()
+        yield day
 
 
 def _is_whole(value: object, least: int, most: int) -> bool:

@@ -4,13 +4,14 @@ import csv
 import io
 import json
 import tracemalloc
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from snoozer.people.personal_data.reading import MAX_LINE_BYTES, MAX_ROWS, NotAnExport
+from snoozer.timephrase.recurrence import nth_weekday
 from snoozer.timephrase.zones import resolve_wall_time as resolve
 from tests.export_files import DAY, HEAD, WEEKLY, a_file, a_record, read_bytes
 from tests.factories import now
@@ -169,6 +170,44 @@ def test_the_label_of_a_preset_is_text_that_the_database_takes(label: object) ->
     [*presets] = read_bytes(a_file({"type": "preset", "label": label, "phrase": "tomorrow"})).presets
     assert all(isinstance(text, str) and "\x00" not in text and text.encode() for preset in presets for text in preset)
     assert len(presets) == (1 if isinstance(label, str) else 0)
+
+
+def counted_daily(rows: int, **changed: Any) -> list[bool]:
+    """Which of so many rows are read, each of a repetition that has been counted for ten years."""
+    start = (now() - timedelta(days=3_600)).date().isoformat()
+    daily = {**WEEKLY, "unit": "day", "weekdays": [], "start": start, "times": 5_000, **changed}
+    records = [
+        a_record(message_id=str(number), recurrence=daily, promised=f"{start}T09:00:00+00:00") for number in range(rows)
+    ]
+    return [row.reason is None for row in read_bytes(a_file(*records)).rows]
+
+
+@pytest.mark.parametrize("changed", [{}, {"weekend_rule": "after", "rest": [0, 1, 2, 3, 4, 5]}], ids=" ".join)
+def test_only_so_many_dates_are_counted_for_all_rows_of_a_file(
+    changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two thousand repetitions of five thousand times took half a minute."""
+    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_STEPS", 10_000)
+    assert counted_daily(5, **changed) == [True, True, False, False, False]
+    # Without a number of times its dates need not be counted from the first.
+    assert counted_daily(50, **changed, times=None) == [True] * 50
+
+
+@pytest.mark.parametrize("unit", ["month", "year"])
+def test_a_date_that_never_comes_is_sought_for_fifty_years(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fifth Monday of February in odd years."""
+    asked: list[int] = []
+
+    def sought(year: int, month: int, **of: int) -> date | None:
+        asked.append(year)
+        return nth_weekday(year, month, **of)
+
+    monkeypatch.setattr("snoozer.timephrase.recurrence.nth_weekday", sought)
+    odd = now().year - 1 - now().year % 2
+    never = {**WEEKLY, "unit": unit, "nth": 5, "month": 2, "start": f"{odd}-02-01"}
+    never["interval"] = 2 if unit == "year" else 24
+    [row] = read_bytes(a_file(a_record(recurrence=never, promised=f"{odd}-02-01T09:00:00+00:00"))).rows
+    assert (row.reason, len(asked) < 30, max(asked) - odd <= 60) == (None, True, True)
 
 
 def test_a_repetition_that_began_long_ago_is_not_counted_day_by_day_on_the_clock(

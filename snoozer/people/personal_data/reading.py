@@ -8,7 +8,15 @@ from datetime import datetime
 from typing import IO, Any
 
 from snoozer.people.personal_data.records import FORMAT, VERSION
-from snoozer.people.personal_data.rows import MAX_SENDS, ImportRow, RowRefused, read_preset, read_row, read_send
+from snoozer.people.personal_data.rows import (
+    MAX_SENDS,
+    ImportRow,
+    RowRefused,
+    StepBudget,
+    read_preset,
+    read_row,
+    read_send,
+)
 from snoozer.people.personal_data.table import read_cell
 from snoozer.translations import gettext as _
 
@@ -16,8 +24,9 @@ from snoozer.translations import gettext as _
 MAX_LINE_BYTES = 64 * 1024
 MAX_LINES = 400_000
 MAX_ROWS = 20_000
-# Counting the dates of a repetition takes up to some milliseconds.
 MAX_REPEATING = 2_000
+# Dates of repetitions that are counted for one file, which takes less than a second.
+MAX_STEPS = 100_000
 MAX_PRESETS = 12
 _MARK = b"\xef\xbb\xbf"
 
@@ -54,6 +63,7 @@ class _Limits:
     rows: int = 0
     repeating: int = 0
     seen: set[tuple[str, str]] = field(default_factory=set)
+    steps: StepBudget = field(default_factory=lambda: StepBudget(MAX_STEPS))
 
     def row(self, line: int, values: dict[str, Any]) -> ImportRow:
         self.rows += 1
@@ -68,7 +78,7 @@ class _Limits:
                 self.repeating += 1
                 if self.repeating > MAX_REPEATING:
                     raise RowRefused(_("there are more than %(most)s repetitions in one file", most=MAX_REPEATING))
-            row = read_row(line, values, now=self.now, keep_months=self.keep_months)
+            row = read_row(line, values, now=self.now, keep_months=self.keep_months, steps=self.steps)
             self._once(row)
         except RowRefused as refused:
             return ImportRow(line=line, reason=str(refused))

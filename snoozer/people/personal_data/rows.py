@@ -56,8 +56,21 @@ class ImportRow:
         return asdict(self) | {"sends": list(self.sends.items())}
 
 
-def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: int) -> ImportRow:
-    """Parse a JSON record or a table's line. Raises RowRefused."""
+@dataclass
+class StepBudget:
+    """How many dates of repetitions may still be counted, for all rows of a file."""
+
+    left: int
+
+    def spend(self) -> None:
+        """Count one. Raises RowRefused."""
+        if self.left <= 0:
+            raise _uncountable()
+        self.left -= 1
+
+
+def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: int, steps: StepBudget) -> ImportRow:
+    """The row of a record or of a table's line. Raises RowRefused."""
     state = _STATES.get(str(values.get("state")))
     if state is None:
         raise RowRefused(_("its state is none that an export has"))
@@ -66,7 +79,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
     zone = _zone(values.get("zone"))
     recurrence = read_recurrence(values.get("recurrence"), zone=zone, now=now)
     if recurrence is not None and state == "waiting" and promised <= now:
-        promised = _next(recurrence, zone=zone or "UTC", now=now) or promised
+        promised = _next(recurrence, zone=zone or "UTC", now=now, steps=steps) or promised
     kind = _one_of(values.get("time_kind"), ("wall", "elapsed")) if zone else None
     row = ImportRow(
         line=line,
@@ -178,7 +191,7 @@ def read_recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrenc
     except (ValueError, OverflowError, RecursionError):
         raise refused from None
     if recurrence.interval > MAX_INTERVAL or (recurrence.times or 0) > MAX_TIMES:
-        raise RowRefused(_("its repetition is beyond what can be counted with"))
+        raise _uncountable()
     if abs(recurrence.start.year - now.year) > MAX_YEARS:
         raise RowRefused(_("its repetition begins more than %(years)s years away", years=MAX_YEARS))
     if len(set(recurrence.weekdays)) < len(recurrence.weekdays):
@@ -186,6 +199,10 @@ def read_recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrenc
     return recurrence
 
 
-def _next(recurrence: Recurrence, *, zone: str, now: datetime) -> datetime | None:
-    following = next_occurrence(recurrence, after=now, zone=zone)
+def _uncountable() -> RowRefused:
+    return RowRefused(_("its repetition is beyond what can be counted with"))
+
+
+def _next(recurrence: Recurrence, *, zone: str, now: datetime, steps: StepBudget) -> datetime | None:
+    following = next_occurrence(recurrence, after=now, zone=zone, on_step=steps.spend)
     return None if following is None or following > now + 10 * _YEAR else following.astimezone(UTC)
