@@ -14,7 +14,8 @@ import nh3
 
 from snoozer.mail.html_to_text import HIDDEN, NEXT_TAG, VOID, after_hidden, tag_end, unescape_bounded
 
-MAX_HTML = 500_000
+# The worst of that length takes two seconds; what is longer is shown as text.
+MAX_HTML = 200_000
 MAX_DEPTH = 200
 # Limit for a picture that is embedded into the page.
 MAX_DATA_URL = 400_000

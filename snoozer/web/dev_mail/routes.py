@@ -76,7 +76,9 @@ def show(account: Account, id: int) -> ResponseReturnValue:
 def html(account: Account, id: int) -> Response:
     """The document of the frame."""
     document = message_parser.parse_html(_own(account, id=id).original)
-    return frame_problem("This mail has no HTML.", 404) if document is None else frame_response(document, pictures={})
+    if document is None:
+        return frame_problem("This mail has no HTML.", 404)
+    return frame_response(document, pictures={}, account_id=account.id)
 
 
 @blueprint.get("/<row:id>/original")

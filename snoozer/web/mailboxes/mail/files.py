@@ -9,8 +9,10 @@ from io import BytesIO
 
 from flask import Response, make_response, render_template, send_file
 
-from snoozer.mail.html_sanitizer import MAX_DATA_URL, content_ids, sanitize
+from snoozer.mail.html_sanitizer import MAX_DATA_URL, content_ids
 from snoozer.mailboxes.read.mailbox import Attachment
+from snoozer.translations import gettext as _
+from snoozer.web.mailboxes.mail.safe_html import Busy, SafeHtml
 from snoozer.web.security_headers import CONTENT_SECURITY_POLICY
 
 # Limits for one page that shows a message as HTML.
@@ -29,6 +31,9 @@ FRAME_POLICY = (
     "base-uri 'none'; form-action 'none'"
 )
 FILE_POLICY = "default-src 'none'; sandbox"
+RETRY_SECONDS = 5
+
+SAFE_HTML = SafeHtml()
 
 # Characters that some system forbids in a name, or that reverse the rest of it.
 _UNFIT = re.compile(r'[<>:"/\\|?*]+')
@@ -65,9 +70,15 @@ def file_name(name: str) -> str:
     return plain[:MAX_NAME] or "attachment"
 
 
-def frame_response(html: str, *, pictures: dict[str, str]) -> Response:
-    """The document of the frame that shows a message as its sender laid it out."""
-    return _framed(render_template("mailbox/frame.html", sanitized=sanitize(html, pictures=pictures)), 200)
+def frame_response(html: str, *, pictures: dict[str, str], account_id: int) -> Response:
+    """The document of the frame that shows a message as its sender laid it out; 503 if too many are being made."""
+    try:
+        sanitized = SAFE_HTML.of(html, pictures=pictures, account_id=account_id)
+    except Busy:
+        response = frame_problem(_("Other messages are being laid out now. Open this one again in a few seconds."), 503)
+        response.headers["Retry-After"] = RETRY_SECONDS
+        return response
+    return _framed(render_template("mailbox/frame.html", sanitized=sanitized), 200)
 
 
 def pictures_of(html: str, attachments: Sequence[Attachment], *, read: Callable[[Attachment], bytes]) -> dict[str, str]:

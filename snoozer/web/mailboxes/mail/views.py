@@ -11,6 +11,7 @@ from snoozer.db.queries import Found, snoozes
 from snoozer.db.queries import mailboxes as connected_mailboxes
 from snoozer.db.queries.returned import Return, last_returns
 from snoozer.mail import message_parser
+from snoozer.mail.html_sanitizer import MAX_HTML
 from snoozer.mailboxes.read.keys import NO_FOLDER
 from snoozer.mailboxes.read.mailbox import Attachment, FolderView, Mailbox, MailboxError, Page, Row
 from snoozer.snoozes import acts
@@ -98,7 +99,8 @@ def _count_of_all(page: Page, folders: Sequence[FolderView], here: FolderChoice)
 def show(at: Opened, key: str) -> ResponseReturnValue:
     """One message: as text, or with `view=html` as its sender laid it out."""
     message = at.mailbox.message(key)
-    as_html = request.args.get("view") == "html" and message.html is not None
+    has_html = message.html is not None and len(message.html) <= MAX_HTML
+    as_html = has_html and request.args.get("view") == "html"
     asleep, unsent = _snoozes(at.account, message.row)
     page = render_template(
         "mailbox/show.html",
@@ -108,7 +110,7 @@ def show(at: Opened, key: str) -> ResponseReturnValue:
         folder=None if message.role == "inbox" else message.folder,
         message=message.parsed,
         attachments=message.attachments,
-        has_html=message.html is not None,
+        has_html=has_html,
         as_html=as_html,
         thread=message.thread,
         asleep=asleep,
@@ -128,6 +130,8 @@ def html(at: Opened, key: str) -> Response:
         return frame_problem(error.sentence, status_of(error))
     if message.html is None:
         return frame_problem(_("This message has no HTML."), 404)
+    if len(message.html) > MAX_HTML:
+        return frame_problem(_("The HTML of this message is too long to be shown. Its page has the text."), 404)
 
     def read(part: Attachment) -> bytes:
         try:
@@ -137,7 +141,7 @@ def html(at: Opened, key: str) -> Response:
             return b""
 
     pictures = pictures_of(message.html, message.attachments, read=read)
-    return frame_response(message.html, pictures=pictures)
+    return frame_response(message.html, pictures=pictures, account_id=at.account.id)
 
 
 def download(at: Opened, key: str) -> Response:
