@@ -46,14 +46,17 @@ def for_front(app: Flask) -> BodyLimits:
             return False
         return endpoint in UPLOADS | BULK
 
-    def upload_limit(environ: Environ) -> int:
+    def upload_limit(environ: Environ) -> tuple[int, str]:
         with app.request_context({**environ, "wsgi.input": BytesIO(), "CONTENT_LENGTH": "0"}):
             try:
                 if request.endpoint in BULK:
-                    return MAX_BULK_BYTES if _has_token() else MAX_BODY_BYTES
-                return MAX_BODY_BYTES if auth.current_account() is None else _max_upload_bytes()
+                    owner, most = _token_owner(), MAX_BULK_BYTES
+                else:
+                    account = auth.current_account()
+                    owner, most = None if account is None else account.id, _max_upload_bytes()
             except (DBAPIError, TimeoutError):
-                return MAX_BODY_BYTES
+                owner = None
+        return (MAX_BODY_BYTES, "") if owner is None else (most, str(owner))
 
     return BodyLimits(usual=MAX_BODY_BYTES, is_upload=is_upload, upload=upload_limit)
 
@@ -80,16 +83,17 @@ def _limit_body() -> ResponseReturnValue | None:
     return None
 
 
-def _has_token() -> bool:
-    """Whether this request comes with a valid token."""
+def _token_owner() -> int | None:
+    """The account of this request's token, if that is valid."""
     token = bearer_token()
     if not token:
-        return False
+        return None
     try:
         with context.transaction() as connection:
-            return api_tokens.find(connection, secret=token) is not None
+            found = api_tokens.find(connection, secret=token)
     except api_tokens.TokenExpired:
-        return False
+        return None
+    return None if found is None else found.account.id
 
 
 def _max_upload_bytes() -> int:

@@ -16,6 +16,8 @@ from tempfile import SpooledTemporaryFile
 from typing import IO, Any, NamedTuple, TypeVar
 from urllib.parse import unquote_to_bytes
 
+from snoozer.web.held_bodies import HeldBodies, HeldBody
+
 log = logging.getLogger("snoozer.web")
 
 T = TypeVar("T")
@@ -42,28 +44,32 @@ _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#@]+)(/[^?#]*)?", re.IGNORECASE)
 
 
 class BodyLimits(NamedTuple):
-    """The allowed size of a body: `usual`, or for an upload the result of `upload` for the request's environ, which is
-    called in a thread, before the body is read."""
+    """How many bytes a body may have: `usual`, or for an upload what `upload` returns for the request's environ, with
+    whose share of the room for bodies it uses; it is called in a thread, before the body is read."""
 
     usual: int
     is_upload: Callable[[str, str], bool]
-    upload: Callable[[Environ], int]
+    upload: Callable[[Environ], tuple[int, str]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Capacity:
     """The resources of one process that clients may use.
 
-    If no thread is free, up to `waiting` requests wait; a body may stall for `grace_seconds`, plus the time for the
-    received bytes at `bytes_per_second`; all bodies together have `held_bytes`, and all large responses that clients
-    have not taken yet `unsent_bytes`, unless there is only one.
+    Requests for which no thread is free wait, `waiting` of them; a body may take `grace_seconds`, longer by what
+    arrived of it at `bytes_per_second`, and pause for `stall_seconds`; all bodies at one time have `held_bytes`, of
+    which uploads leave `reserved_bytes` to others and those of one account have `share_bytes`; all large responses that
+    clients have not taken yet have `unsent_bytes`, unless there is one alone.
     """
 
     threads: int = 16
     waiting: int = 256
     held_bytes: int = 256 * 1024 * 1024
+    reserved_bytes: int = 64 * 1024 * 1024
+    share_bytes: int = 64 * 1024 * 1024
     unsent_bytes: int = 256 * 1024 * 1024
     grace_seconds: float = 15.0
+    stall_seconds: float = 15.0
     bytes_per_second: float = 16 * 1024
 
 
@@ -115,7 +121,13 @@ class Front:
         self._app, self._limits, self._capacity, self._describe = app, limits, capacity, describe
         self._pool = ThreadPoolExecutor(capacity.threads, thread_name_prefix="page")
         self._in_threads = 0
-        self._held = self._unsent = 0
+        self._unsent = 0
+        self._bodies = HeldBodies(
+            total=capacity.held_bytes,
+            reserve=capacity.reserved_bytes,
+            share=capacity.share_bytes,
+            small=limits.usual,
+        )
         self._streams: set[asyncio.Task[None]] = set()
 
     def end_streams(self) -> None:
@@ -176,48 +188,48 @@ class Front:
 
     async def _respond(self, scope: Message, receive: Receive) -> Response:
         environ = _environ(scope)
-        limit = self._limits.usual
+        limit, sharer = self._limits.usual, ""
         if self._limits.is_upload(scope["method"], scope["path"]):
-            limit = await self._in_thread(self._limits.upload, environ)
+            limit, sharer = await self._in_thread(self._limits.upload, environ)
+        held = HeldBody(sharer=sharer)
         try:
-            body, length = await self._gather(receive, limit, declared=_content_length(scope))
+            body = await self._gather(receive, limit, held, declared=_content_length(scope))
         except _TooLarge as large:
             # The application detects by the length that it is too large, and has a page that explains it.
             return _last(await self._in_thread(self._call, _with_body(environ, BytesIO(), large.length)))
         try:
-            response = await self._in_thread(self._call, _with_body(environ, body, length))
+            response = await self._in_thread(self._call, _with_body(environ, body, held.length))
         finally:
-            self._held -= length
+            self._bodies.release(held)
         # After a request for a host that is not served here, requests on the connection may be for another host.
         return _last(response) if response.status[:3] in {"400", "421"} else response
 
-    async def _gather(self, receive: Receive, limit: int, *, declared: int) -> tuple[IO[bytes], int]:
-        """Returns the whole body and its length, which counts as held."""
+    async def _gather(self, receive: Receive, limit: int, held: HeldBody, *, declared: int) -> IO[bytes]:
+        """Returns the whole body, which counts as held."""
         if declared > limit:
             raise _TooLarge(declared)
         clock = asyncio.get_running_loop().time
-        started, length = clock(), 0
+        started = clock()
         body = SpooledTemporaryFile(max_size=MEMORY_BYTES)  # noqa: SIM115 - closed by the thread that reads it
         try:
             while True:
-                due = started + self._capacity.grace_seconds + length / self._capacity.bytes_per_second
-                async with asyncio.timeout_at(due):
+                due = started + self._capacity.grace_seconds + held.length / self._capacity.bytes_per_second
+                async with asyncio.timeout_at(min(due, clock() + self._capacity.stall_seconds)):
                     message = await receive()
                 if message["type"] == "http.disconnect":
                     raise _Gone
                 piece = message.get("body", b"")
-                length += len(piece)
-                self._held += len(piece)
-                if length > limit:
-                    raise _TooLarge(length)
-                if self._held > self._capacity.held_bytes:
+                has_room = self._bodies.add(held, len(piece))
+                if held.length > limit:
+                    raise _TooLarge(held.length)
+                if not has_room:
                     raise _busy()
                 body.write(piece)
                 if not message.get("more_body"):
                     body.seek(0)
-                    return body, length
+                    return body
         except BaseException as error:
-            self._held -= length
+            self._bodies.release(held)
             body.close()
             if isinstance(error, TimeoutError):
                 text = "The request came too slowly and was not read to its end. Nothing was changed. Send it again."

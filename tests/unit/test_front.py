@@ -1,4 +1,4 @@
-"""What clients that take nothing of their responses may hold in memory."""
+"""What clients that take nothing of their responses, or never end their requests, may hold in memory."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -8,7 +8,7 @@ from snoozer.web.api import problems
 from snoozer.web.front import LARGE_BYTES, BodyLimits, Capacity, Front, Message
 from tests import loops
 
-LIMITS = BodyLimits(usual=1, is_upload=lambda method, path: False, upload=lambda environ: 1)
+LIMITS = BodyLimits(usual=1, is_upload=lambda method, path: False, upload=lambda environ: (1, ""))
 
 
 def a_file(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
@@ -58,3 +58,103 @@ def test_large_responses_that_wait_for_their_clients_are_few_and_pages_are_not_h
         return [*meanwhile, await slow, await get(front, "/file", may_send=at_once)]
 
     assert loops.run(run()) == [503, 200, 200, 200]
+
+
+ROOM = Capacity(threads=1, held_bytes=100, reserved_bytes=30, share_bytes=40)
+POSTS = BodyLimits(
+    usual=10,
+    is_upload=lambda method, path: path != "/form",
+    upload=lambda environ: (1_000, environ["PATH_INFO"]),
+)
+
+
+def echo(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    start_response("200 OK", [])
+    return [environ["wsgi.input"].read()]
+
+
+class Upload:
+    """A request whose body comes in pieces; the last one is b""."""
+
+    def __init__(self, front: Front, path: str) -> None:
+        self.pieces: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self.statuses: list[int] = []
+        scope = {
+            **{"type": "http", "http_version": "1.1", "method": "POST", "scheme": "http", "path": path, "headers": []},
+            **{"raw_path": path.encode(), "query_string": b""},
+        }
+        self.task = asyncio.create_task(front(scope, self._receive, self._send))
+
+    async def _receive(self) -> Message:
+        piece = await self.pieces.get()
+        self.pieces.task_done()
+        if piece is None:
+            return {"type": "http.disconnect"}
+        return {"type": "http.request", "body": piece, "more_body": bool(piece)}
+
+    async def _send(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.statuses.append(message["status"])
+
+    async def brings(self, *pieces: bytes | None) -> int | None:
+        """The status, once there is one; None while the front waits for more."""
+        for piece in pieces:
+            self.pieces.put_nowait(piece)
+        taken = asyncio.create_task(self.pieces.join())
+        await asyncio.wait({taken, self.task}, return_when=asyncio.FIRST_COMPLETED)
+        taken.cancel()
+        if pieces[-1] in (b"", None):
+            await self.task
+        # The front has judged a piece once it asks for the next one.
+        for _ in range(5):
+            await asyncio.sleep(0)
+        return self.statuses[0] if self.statuses else None
+
+
+async def small(front: Front, *, size: int = 10) -> int | None:
+    return await Upload(front, "/form").brings(b"x" * size, b"")
+
+
+def test_unfinished_uploads_leave_room_for_small_bodies_and_for_others() -> None:
+    async def run() -> None:
+        front = Front(echo, limits=POSTS, capacity=ROOM, describe=problems.describe)
+        ann = Upload(front, "/ann")
+        assert await ann.brings(b"x" * 35) is None
+        assert await Upload(front, "/ann").brings(b"x" * 20) == 503
+        bob = Upload(front, "/bob")
+        assert await bob.brings(b"x" * 30) is None
+        assert await Upload(front, "/carol").brings(b"x" * 20) == 503
+        for _ in range(20):
+            assert await small(front) == 200
+        # One that is larger than a share is read where it is alone.
+        assert await bob.brings(b"x" * 15) == 503
+        await ann.brings(None)
+        for _ in range(3):
+            assert await Upload(front, "/carol").brings(b"x" * 60, b"") == 200
+        assert await Upload(front, "/carol").brings(b"x" * 71) == 503
+
+    loops.run(run())
+
+
+def test_many_small_bodies_have_the_whole_room_and_no_more() -> None:
+    async def run() -> None:
+        front = Front(echo, limits=POSTS, capacity=ROOM, describe=problems.describe)
+        waiting = [Upload(front, "/form") for _ in range(10)]
+        assert [await each.brings(b"x" * 10) for each in waiting] == [None] * 10
+        assert await small(front) == 503
+        await waiting[0].brings(None)
+        assert await small(front) == 200
+
+    loops.run(run())
+
+
+def test_a_body_that_stalls_is_ended_whatever_came_of_it_before() -> None:
+    async def run() -> None:
+        capacity = Capacity(threads=1, grace_seconds=10_000, stall_seconds=0.01)
+        front = Front(echo, limits=POSTS, capacity=capacity, describe=problems.describe)
+        upload = Upload(front, "/ann")
+        await upload.brings(b"x" * 500)
+        await upload.task
+        assert upload.statuses == [408]
+
+    loops.run(run())

@@ -178,7 +178,7 @@ def test_room_for_many_snoozes_is_given_to_a_valid_token_alone(app: Flask, peopl
         request = EnvironBuilder("/api/v1/snoozes/bulk", method="POST", headers=headers)
         room[name] = limits.upload(request.get_environ())
     usual = body_limits.MAX_BODY_BYTES
-    assert room == {"Ann": body_limits.MAX_BULK_BYTES, "made up": usual, "none": usual}
+    assert room == {"Ann": (body_limits.MAX_BULK_BYTES, "1"), "made up": (usual, ""), "none": (usual, "")}
 
 
 def test_a_form_that_is_too_large_is_called_that(client: FlaskClient) -> None:
