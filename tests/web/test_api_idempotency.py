@@ -195,6 +195,26 @@ def test_each_post_is_done_once_and_answered_alike(client: FlaskClient, people: 
         assert everything(engine) == before, endpoint
 
 
+def test_a_secret_is_not_given_again_once_what_it_is_of_was_removed(client: FlaskClient, people: People) -> None:
+    """By each POST that answers with one."""
+    headers = people.ann().bearer
+    made = client.post("/api/v1/webhooks", json=HOOK, headers={**headers, "Idempotency-Key": "made"})
+    webhook = f"/api/v1/webhooks/{made.get_json()['id']}"
+
+    def rotate() -> TestResponse:
+        return client.post(f"{webhook}/rotate", json={}, headers={**headers, "Idempotency-Key": "rotated"})
+
+    def create() -> TestResponse:
+        return client.post("/api/v1/webhooks", json=HOOK, headers={**headers, "Idempotency-Key": "made"})
+
+    rotated = rotate()
+    assert [each().data for each in (create, rotate)] == [made.data, rotated.data]
+    assert client.delete(webhook, headers=headers).status_code == 200
+    for again in (create(), rotate()):
+        assert (again.status_code, again.get_json()["code"]) == (409, "answer_lost")
+        assert "whsec_" not in again.text
+
+
 def test_an_answer_with_a_secret_is_stored_encrypted_and_what_is_repeated_is_no_event(
     engine: Engine, settings: Settings, people: People, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -29,10 +29,10 @@ def run_once(
     account_id: int,
     body: dict[str, Any],
     act: Callable[[], tuple[int, BaseModel]],
-    has_secret: bool = False,
+    secret_lasts: Callable[[int], bool] | None = None,
 ) -> Response:
-    """Returns the response to `act`, or the stored response if the same key and `body` were sent before. If it
-    `has_secret`, it is stored encrypted.
+    """Returns the response to `act`, or the stored one when the same key and `body` came before. One with a secret is
+    stored encrypted, and returned while `secret_lasts` says so of its `id`.
 
     Requests with one key wait for each other: if two run at the same time, one acts and the other gets its response.
     The If-Match of a repeated request is not checked again, because its first run changed the ETag.
@@ -49,7 +49,7 @@ def run_once(
     if stored is None:
         status, reply = act()
         plain = reply.model_dump_json(exclude_unset=True)
-        saved = encryption.encrypt(context.settings().keys, plain).decode() if has_secret else plain
+        saved = encryption.encrypt(context.settings().keys, plain).decode() if secret_lasts else plain
         accounts.save_response(
             connection, account_id=account_id, key=key, request_sha256=digest, status=status, body=saved
         )
@@ -57,7 +57,10 @@ def run_once(
     if stored.request_sha256 != digest:
         detail = f"This {HEADER} came with another body before. Use a new key for a new request."
         raise Refused(422, "idempotency_key_reused", detail)
-    response = _response(stored.status, _opened(stored.body) if has_secret else stored.body)
+    plain = _opened(stored.body) if secret_lasts else stored.body
+    if secret_lasts and not secret_lasts(json.loads(plain)["id"]):
+        raise Refused(409, "answer_lost", "It was done, and what it made was removed since. Use a new key.")
+    response = _response(stored.status, plain)
     response.headers[REPLAYED] = "true"
     return response
 

@@ -4,6 +4,7 @@ The docstrings of the routes are published in openapi.json.
 """
 
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from flask import Response, url_for
@@ -73,7 +74,8 @@ def create_webhook() -> Response:
             made = _webhook(_own(connection, account, added.id), account)
             return 201, WebhookSecret(**made.model_dump(), secret=added.secret)
 
-        response = run_once(connection, account_id=account.id, body=body, act=add, has_secret=True)
+        lasts = partial(_exists, connection, account)
+        response = run_once(connection, account_id=account.id, body=body, act=add, secret_lasts=lasts)
     if not is_replayed(response):
         security_log.record("webhook_added", account=account.id)
     return response
@@ -152,7 +154,8 @@ def rotate_secret(id: int) -> Response:
             made = _webhook(_own(connection, account, id), account)
             return 200, WebhookSecret(**made.model_dump(), secret=str(secret))
 
-        response = run_once(connection, account_id=account.id, body=body, act=rotate, has_secret=True)
+        lasts = partial(_exists, connection, account)
+        response = run_once(connection, account_id=account.id, body=body, act=rotate, secret_lasts=lasts)
     if not is_replayed(response):
         security_log.record("webhook_secret_rotated", account=account.id)
     return response
@@ -260,6 +263,10 @@ def _own(connection: Connection, account: Account, id: int) -> Found:
     if row is None:
         raise Refused(404, "not_found", f"You have no webhook {id}.")
     return row
+
+
+def _exists(connection: Connection, account: Account, id: int) -> bool:
+    return queries.endpoint(connection, id=id, account_id=account.id) is not None
 
 
 def _own_delivery(connection: Connection, account: Account, id: int) -> Found:
