@@ -27,8 +27,8 @@ NOW = text("now()")
 
 class Account(Base):
     """A person. `email` is lower case; reminders go to it only once it is verified. `browsers_forgotten` counts how
-    often the person signed out everywhere. A command or an admin sets `given_role`; the groups that the organisation's
-    the organisation's provider named at the last sign-in there, and None once that is GROUP_ROLE_LIFETIME ago."""
+    often the person signed out everywhere. A command or an admin sets `given_role`. The groups that the organisation's
+    provider named at the last sign-in there set `group_role`, which is None once that is GROUP_ROLE_LIFETIME ago."""
 
     __tablename__ = "accounts"
     id: Mapped[int] = mapped_column(primary_key=True)

@@ -1,5 +1,5 @@
 -- Open a session, and end the session that it replaces in the same browser. Following a mailed link verifies the
--- The session is confirmed only if the person showed just now who they are.
+-- address. The session is confirmed only if the person showed just now who they are.
 WITH verified AS (
     UPDATE accounts
     SET verified_at = COALESCE(verified_at, clock_timestamp()),
