@@ -38,7 +38,7 @@ def install_wheel(programs: Path, *, into: Path) -> None:
     copy = into / "checkout"  # A build writes beside its sources.
     for name in ("snoozer", "templates", "locale", "static", "migrations"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(copy)]
     subprocess.run(build, check=True, capture_output=True)
