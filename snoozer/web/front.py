@@ -69,7 +69,7 @@ class Capacity:
     share_bytes: int = 64 * 1024 * 1024
     unsent_bytes: int = 256 * 1024 * 1024
     grace_seconds: float = 15.0
-    stall_seconds: float = 15.0
+    stall_seconds: float = 30.0
     bytes_per_second: float = 16 * 1024
 
 
