@@ -1,7 +1,7 @@
-"""Calls functions in a child process with a limit of CPU time a call, and of memory.
+"""Call functions in a child process that limits the CPU time of each call, and memory.
 
-For work on hostile input that one call into C may never end: no signal handler of Python runs meanwhile, so only the
-kernel ends it.
+A call into C on hostile input may never return, and no Python signal handler runs until it does, so only the kernel can
+end it.
 """
 
 import math

@@ -17,7 +17,7 @@ Unit = Literal["day", "week", "month", "year"]
 WeekendRule = Literal["none", "before", "after"]
 _DAY = timedelta(days=1)
 _LAST_YEAR = 9998
-# The fifth weekday of a February comes within 40; one that does not come within these never comes.
+# A fifth weekday of February comes within 40 years; a date that does not come within 50 never comes.
 _MAX_BARREN_YEARS = 50
 _MAX_COUNT = date.max.toordinal()
 # New rules of a zone move a time by at most an hour; a change between two zones by up to 26.

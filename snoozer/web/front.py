@@ -44,8 +44,8 @@ _ABSOLUTE_TARGET = re.compile(rb"https?://([^/?#@]+)(/[^?#]*)?", re.IGNORECASE)
 
 
 class BodyLimits(NamedTuple):
-    """How many bytes a body may have: `usual`, or for an upload what `upload` returns for the request's environ, with
-    whose share of the room for bodies it uses; it is called in a thread, before the body is read."""
+    """The allowed size of a body: `usual`, or for an upload the result of `upload` for the request's environ: the size,
+    and the name of the sharer that the body counts for. `upload` is called in a thread, before the body is read."""
 
     usual: int
     is_upload: Callable[[str, str], bool]
@@ -56,10 +56,10 @@ class BodyLimits(NamedTuple):
 class Capacity:
     """The resources of one process that clients may use.
 
-    Requests for which no thread is free wait, `waiting` of them; a body may take `grace_seconds`, longer by what
-    arrived of it at `bytes_per_second`, and pause for `stall_seconds`; all bodies at one time have `held_bytes`, of
-    which uploads leave `reserved_bytes` to others and those of one account have `share_bytes`; all large responses that
-    clients have not taken yet have `unsent_bytes`, unless there is one alone.
+    If no thread is free, up to `waiting` requests wait. A body may take `grace_seconds`, plus the time for the received
+    bytes at `bytes_per_second`, and pause for `stall_seconds`. All bodies together have `held_bytes`: uploads leave
+    `reserved_bytes` free, and the uploads of one account have `share_bytes`. All large responses that clients have not
+    taken yet have `unsent_bytes`, unless there is only one.
     """
 
     threads: int = 16

@@ -13,8 +13,8 @@ class HeldBody:
 
 
 class HeldBodies:
-    """All bodies have `total` bytes. Those above `small` leave `reserve` of them to the others, and those of one sharer
-    have `share`, unless there is one alone."""
+    """Bodies may hold `total` bytes together. Bodies larger than `small` leave `reserve` bytes free, and the bodies of
+    one sharer hold at most `share` bytes; a body that is alone is always admitted."""
 
     def __init__(self, *, total: int, reserve: int, share: int, small: int) -> None:
         self._total, self._reserve, self._share, self._small = total, reserve, share, small

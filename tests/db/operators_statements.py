@@ -1,4 +1,4 @@
-"""What operators do with a row, by the act, or the statement that does it alone: each is called with the only row."""
+"""Operators' acts on a row, by the name of the act or of its statement; each is called with the only row."""
 
 import json
 from collections.abc import Callable

@@ -174,7 +174,7 @@ def deferred(held: Claim) -> Deferral:
     return Deferral(id=held.id, until=now() + HOUR, reason="quiet")
 
 
-# What is done with a row, by the file that does it, or by the act that `change_many` writes.
+# Acts on a row, by the file of the statement, or by the act that `change_many` writes.
 ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("advance_keys", transactional(lambda connection, held: queue.advance_keys(connection, keys=["k"]))),
     ("archive", transactional(archived)),

@@ -27,7 +27,7 @@ OF_COPY = {"imap_copied", "imap_flagged"}
 STORM = os.environ.get("SNOOZER_STORM")
 ROUNDS = range(10 if STORM else 1)
 WAYS = [(way, step) for way in ("MOVE", "COPY") for step in MOVE_STEPS if way == "COPY" or step not in OF_COPY]
-# What snoozes and what gives back share their steps, so that a sample is enough outside a storm.
+# Snoozing and giving back share their steps, so a sample is enough outside a storm.
 GIVING_BACK = WAYS if STORM else [("MOVE", "noticed"), ("COPY", "imap_flagged")]
 LEAVING = [way for way in WAYS if way[1] != "noticed"] if STORM else [("COPY", "imap_copied")]
 FROZEN = LEAVING if STORM else [("COPY", "intended")]

@@ -1,4 +1,4 @@
-"""What clients that take nothing of their responses, or never end their requests, may hold in memory."""
+"""Limits of memory for clients that do not read their responses, or never end their requests."""
 
 import asyncio
 from collections.abc import Callable, Iterable
@@ -126,7 +126,7 @@ def test_unfinished_uploads_leave_room_for_small_bodies_and_for_others() -> None
         assert await Upload(front, "/carol").brings(b"x" * 20) == 503
         for _ in range(20):
             assert await small(front) == 200
-        # One that is larger than a share is read where it is alone.
+        # A body larger than a share is admitted only if it is alone.
         assert await bob.brings(b"x" * 15) == 503
         await ann.brings(None)
         for _ in range(3):

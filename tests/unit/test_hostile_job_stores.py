@@ -114,6 +114,6 @@ def test_nothing_that_a_state_may_name_takes_an_attribute(
     state = form(b"}X" + len(attribute).to_bytes(4, "little") + attribute + b"(Nts")
     with pytest.raises(UnsafePickle):
         restricted_pickle.load(b"\x80\x02c%s\n%s\n%sb." % (named[0].encode(), named[1].encode(), state))
-    # The attribute of one that a call returns, too.
+    # Nor may it set an attribute of a returned value.
     with pytest.raises(UnsafePickle):
         restricted_pickle.load(b"\x80\x02czoneinfo\nZoneInfo._unpickle\n(X\x03\x00\x00\x00UTCtR" + state + b"b.")

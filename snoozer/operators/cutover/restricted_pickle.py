@@ -85,7 +85,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Callable:
-    """What a pickle may call, without attributes: a pickle sets those of a function, and they would last."""
+    """A callable without attributes: a pickle could set attributes of a function, and they would last."""
 
     __slots__ = ()
 
@@ -100,7 +100,7 @@ class _Zone(_Callable):
 
 
 class _Attribute(_Callable):
-    """What stands for getattr: a ZoneInfo is pickled as the call of one of its attributes."""
+    """The replacement for getattr: a ZoneInfo is pickled as the call of an attribute."""
 
     __slots__ = ()
 
@@ -118,7 +118,7 @@ class _Utc(_Callable):
 
 
 _ZONE = _Zone()
-# Stands for the class: it is compared with, and neither called nor looked into.
+# A marker for the class: it is only compared, never called or inspected.
 _ZONE_INFO = object()
 ALLOWED: dict[tuple[str, str], Any] = {
     ("datetime", "datetime"): datetime,

@@ -14,7 +14,7 @@ from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of
 _LAST_COMMON_DAY = 28
 _MAX_TEXT = 100
 _MAX_DAYS = 3653
-# What a field of a trigger counts with: years are the largest numbers.
+# The largest number in a field of a trigger is a year.
 _MAX_NUMBER = 9999
 _WEEKDAYS = {name: number for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
 _RANGE = re.compile(r"(\w+)(?:-(\w+))?")

@@ -68,8 +68,8 @@ class Begun:
 
 @dataclass(frozen=True, kw_only=True)
 class Claims:
-    """Who signed in. `email` is None unless the provider says that it is verified. `is_fresh` says that the person
-    showed credentials there within FRESH_SECONDS, and was not merely known by a session there."""
+    """The person who signed in. `email` is None unless the provider says that it is verified. `is_fresh` is True if the
+    person showed credentials there within FRESH_SECONDS, and False if only a session there identified them."""
 
     issuer: str
     subject: str

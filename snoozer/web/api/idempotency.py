@@ -31,8 +31,8 @@ def run_once(
     act: Callable[[], tuple[int, BaseModel]],
     secret_lasts: Callable[[int], bool] | None = None,
 ) -> Response:
-    """Returns the response to `act`, or the stored one when the same key and `body` came before. One with a secret is
-    stored encrypted, and returned while `secret_lasts` says so of its `id`.
+    """Returns the response to `act`, or the stored response if the same key and `body` were sent before. A response
+    with a secret is stored encrypted, and returned while `secret_lasts` is true of its `id`.
 
     Requests with one key wait for each other: if two run at the same time, one acts and the other gets its response.
     The If-Match of a repeated request is not checked again, because its first run changed the ETag.

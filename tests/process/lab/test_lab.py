@@ -1,4 +1,4 @@
-"""`make lab` starts all of its own, beside others, and leaves nothing behind."""
+"""`make lab` starts its own processes, next to other labs, and leaves nothing behind."""
 
 import signal
 import subprocess

@@ -1,5 +1,5 @@
-"""Strangers' HTML made safe within limits: two at once in a process and one a person, because one of them can take
-seconds of CPU. What was made is kept for who opens it again."""
+"""Sanitize strangers' HTML within limits: two messages at once in a process and one for each person, because a message
+can take seconds of CPU. Results are cached by digest."""
 
 import hashlib
 from collections import OrderedDict
@@ -13,11 +13,11 @@ MAX_KEPT_CHARACTERS = 8_000_000
 
 
 class Busy(Exception):
-    """Too many are being made; a few seconds later there is room."""
+    """Too many messages are being sanitized; try again in a few seconds."""
 
 
 class SafeHtml:
-    """Of one process, for any number of people."""
+    """The sanitizer of a process, with its limits and its cache; any number of people share it."""
 
     def __init__(self) -> None:
         self._lock = Lock()

@@ -1,4 +1,4 @@
-"""Deleting the account: what goes and what stays, asked for by who just showed who they are, withdrawn within a day."""
+"""Delete the account: show what is deleted and kept, require a confirmed session, allow withdrawal within a day."""
 
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -78,6 +78,6 @@ def sign_out_first(account: Account) -> ResponseReturnValue:
 
 
 def _is_confirmed() -> bool:
-    """A browser that its owner left open does not delete the account."""
+    """A browser that its owner left open cannot delete the account."""
     with context.transaction() as connection:
         return accounts.is_confirmed(connection, session=auth.get_cookie("session") or "")
