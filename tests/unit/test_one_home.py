@@ -28,7 +28,7 @@ CONCEPTS = {
     # The function `snooze_promise`; rows of the archive have another type than it takes.
     "the promise": Concept(
         text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),
-        homes=frozenset({"db/models/state.py", "db/sql/imports/judge.sql"}),
+        homes=frozenset({"db/models/state.py", "db/sql/people/imports.sql"}),
         others=frozenset({"web/mailboxes/mail/pages.py", "mailbox/_row.html"}),
     ),
     # The function `snooze_due_at`.
@@ -57,9 +57,9 @@ CONCEPTS = {
         text=re.compile(r"attempts (<|>=) (\w+\.)?max_attempts"),
         homes=frozenset(
             {
-                *("db/models/state.py", "db/models/snooze.py", "db/sql/minutes/record.sql"),
+                *("db/models/state.py", "db/models/snooze.py", "db/sql/operators/minutes/record.sql"),
                 *("db/sql/queue/claim.sql", "db/sql/queue/advance_keys.sql", "db/sql/queue/retire.sql"),
-                *("db/sql/peek/next_due.sql", "db/sql/peek/poison_rows.sql", "db/sql/peek/unfinished.sql"),
+                *("db/sql/queue/peek/next_due.sql", "db/sql/queue/peek.sql", "db/sql/queue/peek.sql"),
             }
         ),
     ),
