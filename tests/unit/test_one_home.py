@@ -29,7 +29,7 @@ CONCEPTS = {
     "the promise": Concept(
         text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),
         homes=frozenset({"db/models/state.py", "db/sql/people/imports.sql"}),
-        others=frozenset({"web/mailboxes/mail/pages.py", "mailbox/_row.html"}),
+        others=frozenset({"web/mailboxes/mail/pages.py", "mailboxes/mail/_row.html"}),
     ),
     # The function `snooze_due_at`.
     "when a snooze is due": Concept(

@@ -66,5 +66,5 @@ def time_page(choice: Choice, form: SnoozeForm) -> ResponseReturnValue:
     opens = not ({"phrase", "preset", "at", "suggestion"} & set(request.form))
     shown = snooze_form(time_formatter(), saved_times=saved_times()) if opens else form
     count = None if choice.everything else len(set(choice.rows))
-    page = render_template("bulk/time.html", form=shown, choice=choice, count=count, action=request.path)
+    page = render_template("snoozes/bulk/time.html", form=shown, choice=choice, count=count, action=request.path)
     return page, 200 if opens else shown.status
