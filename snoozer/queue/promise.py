@@ -4,10 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from snoozer.queue.limits import MAX_PRIORITY, MIN_PRIORITY
 from snoozer.queue.reminder import ReplyPolicy, ReplyScope
-
-MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
-DEFAULT_MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)

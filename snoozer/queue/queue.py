@@ -8,7 +8,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.queue.promise import MAX_PRIORITY, ZoneShift
+from snoozer.queue.limits import MAX_PRIORITY
+from snoozer.queue.promise import ZoneShift
 from snoozer.queue.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Deferral, Failure, Recovered
 
 

@@ -72,6 +72,13 @@ CONCEPTS = {
         # For operators, who have it tried afresh. The trigger `email_snoozes_promise` begins a promise.
         homes=frozenset({"db/sql/queue/change_many.sql"}),
     ),
+    "a limit of a snooze": Concept(
+        text=re.compile(
+            r"^(DEFAULT_MAX_ATTEMPTS|MAX_(ATTEMPTS|CRASHES|RESENDS|NOTE_LENGTH|CHOSEN|GATHERED)|MIN_REFUSALS)\w* =",
+            re.M,
+        ),
+        homes=frozenset({"queue/limits.py"}),
+    ),
     # The function `was_sent`.
     "whether it was sent": Concept(
         text=re.compile(r"[\"']perhaps[\"']"),

@@ -20,8 +20,7 @@ from snoozer.people.personal_data.rows import (
     read_recurrence,
     read_text,
 )
-from snoozer.queue.promise import MAX_PRIORITY, MIN_PRIORITY
-from snoozer.queue.reminder import MAX_NOTE_LENGTH
+from snoozer.queue.limits import MAX_NOTE_LENGTH, MAX_PRIORITY, MIN_PRIORITY
 from snoozer.snoozes.input import SnoozeError, parse_phrase
 from snoozer.timephrase.recurrence import Recurrence
 from snoozer.timephrase.zones import canonical, resolve_wall_time, wall_time, zone_of

@@ -4,7 +4,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
-from snoozer.queue.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
+from snoozer.queue.limits import MAX_NOTE_LENGTH
+from snoozer.queue.reminder import ReplyPolicy, ReplyScope
 from snoozer.snoozes.input import MAX_MESSAGE_ID_OCTETS
 from snoozer.timephrase.parse import MAX_PHRASE_LENGTH
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence

@@ -9,8 +9,9 @@ from sqlalchemy import Connection
 
 from snoozer.db.models import Account
 from snoozer.people import quotas
+from snoozer.queue.limits import MAX_CHOSEN
 from snoozer.snoozes import bulk
-from snoozer.snoozes.bulk import MAX_CHOSEN, Done
+from snoozer.snoozes.bulk import Done
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
