@@ -1,4 +1,4 @@
--- The whole schema after migration 0075, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0076, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -796,17 +796,17 @@ CREATE FUNCTION snooze_error_text(error text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE COST 500 PARALLEL SAFE
     AS $$
 DECLARE
-    said TEXT := left(COALESCE(NULLIF(error, ''), 'No error was written down'), 500);
+    words TEXT := left(COALESCE(NULLIF(error, ''), 'No error was written down'), 500);
     code TEXT := COALESCE(
         substring(
-            said COLLATE "C"
+            words COLLATE "C"
             FROM '^(?:[^0-9@]*(?:: |with ))?[45][0-9][0-9](?: [245]\.[0-9]+\.[0-9]+)?(?![0-9A-Za-z.@_])'
         ),
         ''
     );
 BEGIN
     RETURN code || regexp_replace(
-        substr(said, length(code) + 1) COLLATE "C",
+        substr(words, length(code) + 1) COLLATE "C",
         '[^][\s<>(),;="'']*[0-9@][^][\s<>(),;="'']*',
         '…',
         'g'
@@ -1435,6 +1435,12 @@ CREATE TABLE day_shapes (
     CONSTRAINT ck_day_shapes_vacation CHECK (((num_nulls(away_from, back_on) = ANY (ARRAY[0, 2])) AND (((back_on > away_from) AND ((back_on - away_from) <= 366)) IS NOT FALSE))),
     CONSTRAINT ck_day_shapes_work CHECK ((work_from < work_until)),
     CONSTRAINT ck_day_shapes_working_days CHECK (((working_days <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND (cardinality(working_days) >= 1)))
+);
+
+CREATE TABLE definitions (
+    name text NOT NULL,
+    source text NOT NULL,
+    present text NOT NULL
 );
 
 CREATE TABLE digest_members (
@@ -2482,6 +2488,9 @@ ALTER TABLE ONLY circuit_breakers
 
 ALTER TABLE ONLY day_shapes
     ADD CONSTRAINT pk_day_shapes PRIMARY KEY (account_id);
+
+ALTER TABLE ONLY definitions
+    ADD CONSTRAINT pk_definitions PRIMARY KEY (name);
 
 ALTER TABLE ONLY digest_members
     ADD CONSTRAINT pk_digest_members PRIMARY KEY (digest_id, "position");

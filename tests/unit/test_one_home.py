@@ -28,13 +28,21 @@ CONCEPTS = {
     # The function `snooze_promise`; rows of the archive have another type than it takes.
     "the promise": Concept(
         text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),
-        homes=frozenset({"db/models/state.py", "db/sql/people/imports.sql"}),
-        others=frozenset({"web/mailboxes/mail/pages.py", "mailboxes/mail/_row.html"}),
+        homes=frozenset({"db/models/state.py", "db/sql/people/imports.sql", "db/sql/functions/snooze_promise.sql"}),
+        # Triggers compare the columns of two rows.
+        others=frozenset(
+            {
+                *("web/mailboxes/mail/pages.py", "mailboxes/mail/_row.html", "db/sql/functions/snooze_return_at.sql"),
+                *("db/sql/functions/email_snoozes_inserted.sql", "db/sql/functions/email_snoozes_move_return.sql"),
+                *("db/sql/functions/email_snoozes_note_update.sql", "db/sql/functions/email_snoozes_promise.sql"),
+                "db/sql/functions/email_snoozes_webhook_update.sql",
+            }
+        ),
     ),
     # The function `snooze_due_at`.
     "when a snooze is due": Concept(
         text=re.compile(r"greatest\((coalesce\(|promised_time|snooze_promise)", re.I),
-        homes=frozenset({"db/models/state.py"}),
+        homes=frozenset({"db/models/state.py", "db/sql/functions/snooze_due_at.sql"}),
     ),
     # The function `snooze_state`.
     "the state, in Python": Concept(
@@ -49,8 +57,12 @@ CONCEPTS = {
     ),
     "the state, in SQL": Concept(
         text=re.compile(r"\bwhen (not )?(\w+\.)?(inactive|claimed_at is|outcome is|outcome =)", re.I),
-        # It asks whether the row is revived, for the replies that count.
-        homes=frozenset({"db/sql/queue/change_many.sql"}),
+        # `change_many` asks whether the row is revived, for the replies that count.
+        homes=frozenset({"db/sql/functions/snooze_state.sql", "db/sql/queue/change_many.sql"}),
+        # Triggers ask what a change was.
+        others=frozenset(
+            {"db/sql/functions/email_snoozes_move_return.sql", "db/sql/functions/email_snoozes_webhook_update.sql"}
+        ),
     ),
     # The claim's predicate, inline for its indexes: a claim and what looks ahead of it.
     "whether attempts are left": Concept(
@@ -58,6 +70,8 @@ CONCEPTS = {
         homes=frozenset(
             {
                 *("db/models/state.py", "db/models/snooze.py", "db/sql/operators/minutes/record.sql"),
+                *("db/sql/functions/snooze_state.sql", "db/sql/functions/email_snoozes_enter.sql"),
+                "db/sql/views/invariant_due_is_taken.sql",
                 *("db/sql/queue/claim.sql", "db/sql/queue/advance_keys.sql", "db/sql/queue/retire.sql"),
                 *("db/sql/queue/peek/next_due.sql", "db/sql/queue/peek.sql", "db/sql/queue/peek.sql"),
             }
