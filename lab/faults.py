@@ -80,7 +80,7 @@ def _on_both(lab: Lab, slot: Slot | None, act: Callable[[Slot], object]) -> Slot
 
 def _add(count: int, lab: Lab, slot: Slot | None) -> str:
     if count >= 10_000:
-        lab.order_mail_server(think=QUICK_SECONDS)
+        lab.order_mail_server(takes=QUICK_SECONDS)
     lab.add(count)
     many = f"{count:,} messages are" if count > 1 else "One message is"
     return f"{many} snoozed, and due within seconds."
@@ -128,13 +128,13 @@ def _start_mail_server(lab: Lab, slot: Slot | None) -> str:
 
 
 def _slow(lab: Lab, slot: Slot | None) -> str:
-    lab.order_mail_server(think=SLOW_SECONDS)
-    lab.after(SLOW_FOR, partial(lab.order_mail_server, think=THINKS_SECONDS))
+    lab.order_mail_server(takes=SLOW_SECONDS)
+    lab.after(SLOW_FOR, partial(lab.order_mail_server, takes=THINKS_SECONDS))
     return f"The mail server takes {SLOW_SECONDS:g} seconds for each mail, for {SLOW_FOR:g} seconds."
 
 
 def _drop(lab: Lab, slot: Slot | None) -> str:
-    lab.order_mail_server(drop=DROPS)
+    lab.order_mail_server(drop_next=DROPS)
     return f"The mail server will keep the next {DROPS} mails and hang up without a reply."
 
 

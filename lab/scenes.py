@@ -77,7 +77,7 @@ def _lease(stage: Stage) -> bool:
     _naive(lab, Slot.kill)
     stage.tell(f"{hit.name} is killed while it holds rows. They are claimed still, by a worker that no longer lives.")
     stage.tell("Its heartbeat is missed for three seconds. Then the clock declares it dead and gives its rows back.")
-    lab.order_mail_server(think=0.25)
+    lab.order_mail_server(takes=0.25)
     whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG)
     stage.tell("Others sent what it held. A claim is a lease: it ends by itself." if whole else _late(lab, ids))
     return whole
@@ -92,7 +92,7 @@ def _token(stage: Stage) -> bool:
     hit.freeze()
     _naive(lab, Slot.freeze)
     stage.tell(f"{hit.name} is frozen in the middle of its work. It does not know that time goes on.")
-    lab.order_mail_server(think=0.25)
+    lab.order_mail_server(takes=0.25)
     # If it had sent what it held, nothing else would keep it frozen until it is declared dead.
     given_up = stage.until(lambda: _is_declared_dead(lab, hit), seconds=LONG)
     whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG) and given_up
@@ -108,7 +108,7 @@ def _token(stage: Stage) -> bool:
 def _ledger(stage: Stage) -> bool:
     lab = stage.lab
     stage.tell("The mail server will say “later” to the next mails. A retry moves the time of the next try.")
-    lab.order_mail_server(defer=6)
+    lab.order_mail_server(fault=["rcpt", "451 4.3.0 Later", 6])
     ids = lab.add(3, spread=0.0)
     whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG)
     rows = [_row(lab, id) for id in ids]
@@ -208,7 +208,7 @@ def _isolation(stage: Stage) -> bool:
 def _held_up(stage: Stage, count: int) -> tuple[Slot | None, list[str]]:
     """Messages that the mail server takes its time for, and a worker that holds some of them."""
     lab = stage.lab
-    lab.order_mail_server(think=SLOW)
+    lab.order_mail_server(takes=SLOW)
     stage.tell(f"{count} messages become due, and the mail server takes {SLOW:g} seconds for each.")
     ids = lab.add(count, spread=0.0)
 
