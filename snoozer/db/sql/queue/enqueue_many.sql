@@ -6,15 +6,13 @@ INSERT INTO email_snoozes (
     traceparent
 )
 SELECT
-    :user_email, term.message_id, term.subject, term.sender_email, term.remind_at, term.duration_hours, term.note,
-    NULLIF(term.recurrence, 'null'), term.wall_time, term.zone, term.time_kind, term.at_any_hour, term.reply_policy,
-    term.reply_scope, CASE WHEN term.reply_policy IS NOT NULL THEN CURRENT_TIMESTAMP END, COALESCE(term.priority, 0),
+    :user_email, term.message_id, term.subject, term.sender_email, term.remind_at,
+    CAST(given.terms ->> 'duration_hours' AS integer), term.note, NULLIF(term.recurrence, 'null'), term.wall_time,
+    term.zone, term.time_kind, term.at_any_hour, term.reply_policy, term.reply_scope,
+    CASE WHEN term.reply_policy IS NOT NULL THEN CURRENT_TIMESTAMP END, COALESCE(term.priority, 0),
     COALESCE(term.max_attempts, 5), term.serialization_key, term.reference, :traceparent
-FROM jsonb_to_recordset(CAST(:terms AS jsonb)) AS term (
-    message_id text, subject text, sender_email text, remind_at timestamptz, duration_hours int, note text,
-    recurrence jsonb, wall_time timestamp, zone text, time_kind text, at_any_hour boolean, reply_policy text,
-    reply_scope text, priority smallint, max_attempts int, serialization_key text, reference text
-)
+FROM jsonb_array_elements(CAST(:terms AS jsonb)) AS given (terms)
+CROSS JOIN LATERAL jsonb_populate_record(CAST(NULL AS email_snoozes), given.terms) AS term
 ORDER BY term.message_id
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO NOTHING
 RETURNING id, message_id
