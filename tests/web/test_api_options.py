@@ -7,6 +7,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
+from snoozer.client import models
+from tests.choices import VALUES
 from tests.factories import HOUR, People, Person, a_snooze, now, the_row
 
 
@@ -74,6 +76,25 @@ def test_options_are_stored_and_shown_and_the_key_is_the_persons_own(
     rows = [the_row(engine, id) for id in ids]
     assert {row.max_attempts for row in rows} == {2}
     assert rows[0].serialization_key != rows[1].serialization_key
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_every_choice_is_taken_shown_changed_and_undone(client: FlaskClient, ann: Person, name: str) -> None:
+    def call(method: str, path: str, **options: Any) -> Any:
+        return client.open(f"/api/v1/snoozes{path}", method=method, headers=ann.bearer, **options).get_json()
+
+    choice = {name: VALUES[name]}
+    made = post(client, ann, when="tomorrow", **choice).get_json()
+    many = {"act": "create", "snoozes": [{"subject": "Many", "when": "tomorrow", **choice}]}
+    [one] = call("POST", "/bulk", json=many)["results"]
+    plain = post(client, ann, when="tomorrow").get_json()
+    path = f"/{plain['id']}"
+    changed = call("PATCH", path, json=choice)
+    for snooze in (made, one["snooze"], changed, call("GET", path)):
+        assert snooze[name] == VALUES[name] != plain[name]
+    assert changed["etag"] != plain["etag"]
+    assert name in models.Snooze.model_fields
+    assert call("POST", f"{path}/undo")[name] == plain[name]
 
 
 @pytest.mark.parametrize(
