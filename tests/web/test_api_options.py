@@ -113,6 +113,19 @@ def test_no_person_comes_before_others_or_tries_without_end(
     assert [error["field"] for error in refused.get_json()["errors"]] == [field]
 
 
+@pytest.mark.parametrize(
+    ("field", "sentence"),
+    [
+        ("reply_policy", "reply_policy must be one of keep, cancel_on_reply, until_reply."),
+        ("reply_scope", "reply_scope must be one of message, thread."),
+    ],
+)
+def test_a_refusal_names_the_choices_of_the_field(client: FlaskClient, ann: Person, field: str, sentence: str) -> None:
+    """It named the states of a snooze."""
+    refused = post(client, ann, when="tomorrow", **{field: "sometimes"}).get_json()
+    assert refused["errors"] == [{"field": field, "detail": sentence}]
+
+
 def test_an_operators_program_may_come_first(client: FlaskClient, people: People) -> None:
     operator = people.operator()
     assert post(client, operator, when="tomorrow", priority=1000).get_json()["priority"] == 1000
