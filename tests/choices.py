@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 from snoozer.queue.promise import CHOICES
 
-# Of the others, any whole number will do.
+# Any whole number fits the other options.
 _PRIORITY = -100
 
 

@@ -121,6 +121,12 @@ class NewSnooze:
     time: ReminderTime
     options: EnqueueOptions = DEFAULT_OPTIONS
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """As `enqueue_many` takes them."""
+        message = {name: getattr(self, name) for name in ("message_id", "subject", "sender_email")}
+        return {**message, **_plain(self.time, vars(self.time)), **vars(self.options)}
+
 
 def asked_terms(time: ReminderTime) -> dict[str, Any]:
     """Returns the terms of a new snooze for its event, as `with_plain` takes them."""
@@ -195,21 +201,12 @@ def release_claims(connection: Connection, *, ids: Collection[int], of_the_livin
 
 
 def enqueue_many(
-    connection: Connection, *, user_email: str, snoozes: Sequence[NewSnooze], traceparent: str | None = None
-) -> dict[str, int]:
-    """Snooze messages that have no live snooze; returns the new ids by Message-ID."""
-    rows = [
-        {
-            "message_id": one.message_id,
-            "subject": one.subject,
-            "sender_email": one.sender_email,
-            **_plain(one.time, vars(one.time)),
-            **vars(one.options),
-        }
-        for one in snoozes
-    ]
-    values = {"user_email": user_email, "traceparent": traceparent, "terms": json.dumps(rows)}
-    return {row.message_id: row.id for row in execute(connection, "queue/enqueue_many", **values)}
+    connection: Connection, *, user_email: str, terms: Sequence[dict[str, Any]], traceparent: str | None = None
+) -> list[tuple[str, int]]:
+    """Snooze messages that have no live snooze, on terms by the names of their columns; returns each Message-ID with
+    the new id."""
+    values = {"user_email": user_email, "traceparent": traceparent, "terms": json.dumps(terms)}
+    return [(row.message_id, row.id) for row in execute(connection, "queue/enqueue_many", **values)]
 
 
 def returning(connection: Connection, *, ids: Collection[int]) -> set[int]:
