@@ -1,4 +1,4 @@
--- The whole schema after migration 0076, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0077, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -1581,6 +1581,7 @@ CREATE TABLE import_rows (
     sends jsonb DEFAULT '[]'::jsonb NOT NULL,
     at_any_hour boolean DEFAULT false NOT NULL,
     reference text,
+    options jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT ck_import_rows_are_whole CHECK (((verdict = 'refused'::text) OR (num_nulls(state, message_id, promised, made_at) = 0))),
     CONSTRAINT ck_import_rows_refused_has_a_reason CHECK (((verdict = 'refused'::text) = (reason IS NOT NULL))),
     CONSTRAINT ck_import_rows_state CHECK ((state = ANY (ARRAY['waiting'::text, 'paused'::text, 'sent'::text, 'cancelled'::text]))),

@@ -201,8 +201,8 @@ class Lab:
                 changes.enqueue_many(
                     connection,
                     user_email=person,
-                    snoozes=[
-                        NewSnooze(message_id=id, subject=subject, sender_email=address, time=time)
+                    terms=[
+                        NewSnooze(message_id=id, subject=subject, sender_email=address, time=time).terms
                         for id, subject, _ in share
                     ],
                 )

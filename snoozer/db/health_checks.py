@@ -37,7 +37,7 @@ INVARIANTS = (
     "messages_return",
 )
 
-# Constraints and triggers that hold invariants, besides the models' keys and indexes, by table. A test compares them
+# Constraints that hold invariants, besides the models' keys, checks and indexes, by table. A test compares them
 # with the schema.
 CHECKS = {
     "accounts": ("ck_accounts_email_is_folded", "ck_accounts_group_role", "ck_accounts_role"),
@@ -55,10 +55,6 @@ CHECKS = {
         "ck_email_snoozes_outcome",
         "ck_email_snoozes_outcome_is_dated",
         "ck_email_snoozes_paused_is_inactive",
-        "ck_email_snoozes_priority",
-        "ck_email_snoozes_reference",
-        "ck_email_snoozes_reply_policy",
-        "ck_email_snoozes_reply_scope",
         "ck_email_snoozes_time_kind",
         "ck_email_snoozes_times_are_of_this_age",
     ),

@@ -25,15 +25,6 @@ class RestoredCase:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ImportedSnooze:
-    """A snooze that an import brought, and whether its message is kept here."""
-
-    id: int
-    message_id: str
-    is_kept: bool
-
-
-@dataclass(frozen=True, kw_only=True)
 class Lane:
     """Rows of one priority, with a serialization key or without, that lost this many workers (2 stands for more)."""
 
@@ -89,12 +80,6 @@ def erase(connection: Connection, *, user_email: str, batch_size: int) -> list[i
 def is_awaited(connection: Connection, *, user_email: str) -> bool:
     """Whether a person has a snooze that is still to be delivered."""
     return bool(execute(connection, "peek/is_awaited", user_email=user_email).scalar_one())
-
-
-def import_waiting(connection: Connection, *, import_id: int, user_email: str, with_past: bool) -> list[ImportedSnooze]:
-    """Enqueue the waiting and paused snoozes of an import."""
-    values = {"import_id": import_id, "user_email": user_email, "with_past": with_past}
-    return rows_as(execute(connection, "queue/import_waiting", **values), ImportedSnooze)
 
 
 def claim(

@@ -193,8 +193,8 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
             lambda connection, held: db.enqueue_many(
                 connection,
                 user_email=ANN,
-                snoozes=[
-                    NewSnooze(message_id=held.message_id, subject=None, sender_email=None, time=later()),
+                terms=[
+                    NewSnooze(message_id=held.message_id, subject=None, sender_email=None, time=later()).terms,
                 ],
             )
         ),
@@ -203,12 +203,6 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("extend", transactional(lambda connection, held: queue.extend(connection, held=one(held), lease=LEASE))),
     ("finalize", finalize),
     ("import_jobs", transactional(imported)),
-    (
-        "import_waiting",
-        transactional(
-            lambda connection, held: queue.import_waiting(connection, import_id=1, user_email=ANN, with_past=True)
-        ),
-    ),
     (
         "lock_chosen",
         transactional(lambda connection, held: db.lock_chosen(connection, user_email=ANN, ids=[held.id])),
@@ -301,7 +295,7 @@ def transitions(engine: Engine) -> Iterator[Edge]:
 
 def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> None:
     [drawn, _] = pictures()
-    begins = ("enqueue_many", "import_waiting", "import_jobs")
+    begins = ("enqueue_many", "import_jobs")
     assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in begins}
     statements = set(names("queue"))
     owners = {name for name, act in vars(acts).items() if isinstance(act, type) and hasattr(act, "decide")} - {"Act"}

@@ -12,7 +12,7 @@ from snoozer.operators.cutover.record import Record
 from snoozer.people import accounts
 from snoozer.people.accounts import InvalidAddress
 from snoozer.people.personal_data.rows import (
-    MAX_REFERENCE,
+    MAX_OPTION,
     MAX_SENDER,
     MAX_SUBJECT,
     RowRefused,
@@ -210,8 +210,8 @@ def _key(value: Any) -> str | None:
 def _reference(value: Any) -> str | None:
     """Refuse a long text: truncated, it would have another meaning."""
     text = str(value) if type(value) is int else value
-    if text is not None and (not isinstance(text, str) or read_text(text, most=MAX_REFERENCE) != text):
-        raise JobRefused(f"its reference is no text of 1 to {MAX_REFERENCE} characters")
+    if text is not None and (not isinstance(text, str) or read_text(text, most=MAX_OPTION) != text):
+        raise JobRefused(f"its reference is no text of 1 to {MAX_OPTION} characters")
     return text
 
 

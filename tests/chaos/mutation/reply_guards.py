@@ -54,7 +54,7 @@ REPLY_GUARDS = (
     Guard(
         "an undone cancellation counts later replies only",
         "queue/change_many",
-        "snooze.inactive AND NOT term.paused",
+        "snooze.inactive AND NOT act.paused",
         "FALSE",
         DB + "test_a_cancellation_by_a_reply_can_be_undone_and_only_a_later_reply_counts",
     ),

@@ -2,19 +2,13 @@
 -- Keep rows that were read of the file, given as a JSON array of objects with the names of the columns.
 INSERT INTO import_rows (
     import_id, line, verdict, reason, state, message_id, subject, sender_email, note, promised, recurrence, wall_time,
-    zone, time_kind, reply_policy, reply_scope, made_at, finished_at, sends, at_any_hour,
-    reference
+    zone, time_kind, options, made_at, finished_at, sends
 )
 SELECT
     :import_id, line, CASE WHEN reason IS NULL THEN 'new' ELSE 'refused' END, reason, state, message_id, subject,
-    sender_email, note, promised, NULLIF(recurrence, 'null'), wall_time, zone, time_kind, reply_policy, reply_scope,
-    made_at, finished_at, COALESCE(sends, '[]'), COALESCE(at_any_hour, FALSE), reference
-FROM jsonb_to_recordset(CAST(:rows AS jsonb)) AS read (
-    line BIGINT, reason TEXT, state TEXT, message_id TEXT, subject TEXT, sender_email TEXT, note TEXT,
-    promised TIMESTAMPTZ, recurrence JSONB, wall_time TIMESTAMP, zone TEXT, time_kind TEXT, reply_policy TEXT,
-    reply_scope TEXT, made_at TIMESTAMPTZ, finished_at TIMESTAMPTZ, sends JSONB, at_any_hour BOOLEAN,
-    reference TEXT
-)
+    sender_email, note, promised, NULLIF(recurrence, 'null'), wall_time, zone, time_kind, options, made_at, finished_at,
+    sends
+FROM jsonb_populate_recordset(CAST(NULL AS import_rows), CAST(:rows AS jsonb))
 
 -- name: begin
 -- Begin an import of this person, who has none.
@@ -100,19 +94,20 @@ RETURNING id
 -- since, as cancelled now. No one is notified: the queue does not see it. The months must exist. Snoozes that the owner
 -- has already are left out, so that confirming an import twice adds nothing.
 WITH saved AS (
-    INSERT INTO email_snoozes_archive (
-        id, user_email, message_id, subject, sender_email, remind_at, scheduled_for, attempts, max_attempts, inactive,
-        created_at, updated_at, outcome, finished_at, priority, crash_count, bucket, note, recurrence, reply_policy,
-        reply_scope, wall_time, zone, time_kind, schema_version, behind_key, at_any_hour, reference
-    )
-    SELECT
-        nextval('email_snoozes_id_seq'), :user_email, read.message_id, read.subject, read.sender_email, read.promised,
-        read.promised, 0, 5, TRUE, read.made_at, CURRENT_TIMESTAMP,
-        CASE read.state WHEN 'sent' THEN 'sent' ELSE 'cancelled' END, COALESCE(read.finished_at, CURRENT_TIMESTAMP), 0,
-        0, snooze_bucket(:user_email), read.note, read.recurrence, read.reply_policy, read.reply_scope, read.wall_time,
-        read.zone, read.time_kind, 1, FALSE, read.at_any_hour,
-        read.reference
+    INSERT INTO email_snoozes_archive
+    SELECT archived.*
     FROM import_rows AS read
+    CROSS JOIN LATERAL jsonb_populate_record(
+        CAST(NULL AS email_snoozes_archive),
+        to_jsonb(read) || read.options || jsonb_build_object(
+            'id', nextval('email_snoozes_id_seq'), 'user_email', CAST(:user_email AS text),
+            'bucket', snooze_bucket(:user_email), 'remind_at', read.promised, 'scheduled_for', read.promised,
+            'attempts', 0, 'max_attempts', 5, 'priority', 0, 'crash_count', 0, 'behind_key', FALSE,
+            'schema_version', 1, 'created_at', read.made_at, 'updated_at', CURRENT_TIMESTAMP, 'inactive', TRUE,
+            'outcome', CASE read.state WHEN 'sent' THEN 'sent' ELSE 'cancelled' END,
+            'finished_at', COALESCE(read.finished_at, CURRENT_TIMESTAMP)
+        )
+    ) AS archived
     WHERE read.import_id = :import_id
       AND read.verdict = 'new'
       AND (
@@ -155,3 +150,30 @@ WHERE snooze.id = ANY(:ids)
   AND read.made_at = snooze.created_at
   AND CAST(pair ->> 0 AS timestamptz) < LEAST(snooze.remind_at, CURRENT_TIMESTAMP)
 ON CONFLICT DO NOTHING
+
+-- name: waiting
+-- A page of an import's rows that still wait or are paused, as `queue/enqueue_many` takes them, with their creation
+-- times, by which a second import recognises them; and whether their messages are kept here. With `with_past` also rows
+-- that should have come back since: they come back now, and recurring ones continue after that.
+SELECT
+    read.line,
+    (to_jsonb(read) - 'sends') || read.options || jsonb_build_object(
+        'remind_at',
+        CASE WHEN read.state = 'waiting' THEN GREATEST(read.promised, CURRENT_TIMESTAMP) ELSE read.promised END,
+        'inactive', read.state = 'paused', 'created_at', read.made_at
+    ) AS terms,
+    EXISTS (
+        SELECT 1
+        FROM messages AS kept
+        WHERE kept.user_email = :user_email
+          AND kept.message_id = read.message_id
+          AND kept.is_kept
+    ) AS is_kept
+FROM import_rows AS read
+WHERE read.import_id = :import_id
+  AND read.verdict = 'new'
+  AND read.state IN ('waiting', 'paused')
+  AND (:with_past OR read.state = 'paused' OR read.promised > CURRENT_TIMESTAMP)
+  AND read.line > :after
+ORDER BY read.line
+LIMIT :batch_size

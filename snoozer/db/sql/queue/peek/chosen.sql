@@ -1,7 +1,8 @@
--- Locked snoozes as an act finds them. It runs after `lock_chosen`, because only a later statement sees every mark of a
--- dot: marking needs the row's lock. `send_state` is that of the reminder of the present promise, also of a case in the archive; `in_flight` is true
--- while any reminder of the row, or a digest that lists it, may still arrive. A reminder that was uncertain and is sent
--- again has its first bytes, so it is a copy from before the act.
+-- Locked snoozes as an act finds them, with the columns that are named in `choices`. It runs after `lock_chosen`, because
+-- only a later statement sees every mark of a dot: marking needs the row's lock. `send_state` is that of the reminder of
+-- the present promise, also of a case in the archive; `in_flight` is true while any reminder of the row, or a digest that
+-- lists it, may still arrive. A reminder that was uncertain and is sent again has its first bytes, so it is a copy from
+-- before the act.
 SELECT
     snooze.id,
     snooze.user_email,
@@ -18,13 +19,11 @@ SELECT
     snooze.wall_time,
     snooze.zone,
     snooze.time_kind,
-    snooze.at_any_hour,
-    snooze.reply_policy,
-    snooze.reply_scope,
-    snooze.priority,
-    snooze.max_attempts,
-    snooze.serialization_key,
-    snooze.reference,
+    (
+        SELECT jsonb_object_agg(choice.key, choice.value)
+        FROM jsonb_each(to_jsonb(snooze)) AS choice
+        WHERE choice.key = ANY(:choices)
+    ) AS choices,
     snooze.inactive AND snooze.outcome IS NULL AND snooze.paused_by IS NULL AS paused,
     snooze.outcome,
     snooze.finished_at,
