@@ -40,9 +40,7 @@ OPERATE_SECONDS = 1
 LOOK_SECONDS = 60
 
 
-@click.command(
-    "clock", help="Keep housekeeping on time: return messages, recover what lost workers held, retire, archive."
-)
+@click.command("clock")
 @click.option("--once", is_flag=True, help="Do each chore once, then stop.")
 def command(once: bool) -> None:
     config = settings.load().require("database_url")

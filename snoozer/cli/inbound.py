@@ -29,7 +29,7 @@ MAILBOX_FULL = "452 4.2.2 This mailbox has taken as much mail as it takes in a d
 RECIPIENTS_AT_ONCE = 10
 
 
-@click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")
+@click.command("inbound")
 def command() -> None:
     given = settings.load().require("database_url")
     stopping = Event()

@@ -9,7 +9,8 @@ from sqlalchemy import Connection
 
 from snoozer import timephrase
 from snoozer.cli import console
-from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
+from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse
+from snoozer.cli.database import transaction
 from snoozer.db import audit
 from snoozer.db.api_tokens import Token
 from snoozer.db.audit import Entry
@@ -19,7 +20,7 @@ from snoozer.people import accounts, api_tokens
 from snoozer.telemetry import security_log
 
 
-@click.group("token", help="Tokens for the API.")
+@click.group("token")
 def command() -> None:
     pass
 

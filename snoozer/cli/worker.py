@@ -67,7 +67,7 @@ GC_THRESHOLD = 50_000
 CONNECTIONS = 7
 
 
-@click.command("worker", help="Deliver what is due until it is stopped.")
+@click.command("worker")
 @click.option("--drain", is_flag=True, help="Stop when nothing is due or claimed.")
 @click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
 @click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
