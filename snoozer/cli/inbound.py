@@ -18,7 +18,8 @@ from snoozer.db.errors import error_text
 from snoozer.mailboxes import inbox
 from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
 from snoozer.people import quotas
-from snoozer.people.quotas import Limits, QuotaReached
+from snoozer.people.limits import Limits
+from snoozer.people.quotas import QuotaReached
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings, SettingsError
 from snoozer.telemetry import log_format, security_log

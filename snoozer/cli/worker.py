@@ -25,8 +25,8 @@ from snoozer import __version__, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.chores import chores
-from snoozer.delivery.chores.chores import SweepConfig
+from snoozer.delivery.chores import recovery
+from snoozer.delivery.chores.recovery import SweepConfig
 from snoozer.delivery.chores.returns import ReturnLoop, return_due
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
@@ -176,7 +176,7 @@ def run_worker(
         closing.callback(worker.close)
         with suppress(ShutdownRequested):
             if drain:
-                sweep = partial(chores.sweep, engine, config=SweepConfig.from_settings(settings))
+                sweep = partial(recovery.sweep, engine, config=SweepConfig.from_settings(settings))
                 return_due(engine)
                 worker.drain(sweep=sweep, every=settings.sweep)
                 return_due(engine)

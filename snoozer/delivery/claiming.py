@@ -23,7 +23,7 @@ from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
 from snoozer.queue import events, ledger, promise, queue
 from snoozer.queue.queue import Buckets, Claims, Lane, Position, PriorityLevel
-from snoozer.queue.reminder import Claim, Send
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class DeliveryConfig:
     worker: str
     domain: str
     lease: timedelta
-    uncertainty: ledger.UncertainPolicy
+    uncertainty: UncertainPolicy
     first_delay: timedelta
     deadline: float
     any_timeline: bool = False

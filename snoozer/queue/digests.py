@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 
 from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute
-from snoozer.queue.ledger import KnownSend, UncertainPolicy
-from snoozer.queue.reminder import Claim, Member
+from snoozer.queue.ledger import KnownSend
+from snoozer.queue.reminder import Claim, Member, UncertainPolicy
 
 MAX_SIZE = 40
 # Limit for one person at once: takes some seconds.

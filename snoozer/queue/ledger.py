@@ -15,7 +15,7 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
-from snoozer.queue.reminder import MAX_RESENDS, Claim, Send
+from snoozer.queue.reminder import MAX_RESENDS, Claim, Send, UncertainPolicy
 
 Resolution = Literal["settled", "resend", "dropped"]
 
@@ -53,22 +53,6 @@ class Reminded:
 
     message_id: str
     sender_email: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class UncertainPolicy:
-    """The policy for a reminder that may have been sent.
-
-    After `hold` it is left to an operator (`for_operator`) or sent again, but not before `lookups` searches in the
-    person's mailbox, at least `lookup_interval` apart, did not find it; with `only_connected`, only a connected and
-    watched mailbox is searched.
-    """
-
-    hold: timedelta
-    for_operator: bool = False
-    lookups: int = 0
-    lookup_interval: timedelta = timedelta(0)
-    only_connected: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 from opentelemetry.trace import Link, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from sqlalchemy import Engine
 
 from snoozer.queue.reminder import Claim, DeliveryOutcome, Recovered
 from snoozer.telemetry.configuration import Config
 from snoozer.telemetry.labels import QUEUE, UNNAMED
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from snoozer.telemetry.instruments import Instruments
     from snoozer.telemetry.request_counts import RequestCounts
 
@@ -50,7 +51,7 @@ reading = Reading()
 def start(
     *,
     service: str,
-    engine: Engine,
+    engine: "Engine",
     config: Config,
     metrics_port: int | None,
     dead_after: timedelta,
