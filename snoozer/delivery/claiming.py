@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
 from snoozer.queue import events, ledger, promise, queue

@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from sqlalchemy import Connection
 
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute
 from snoozer.queue.ledger import KnownSend
 from snoozer.queue.reminder import Claim, Member, UncertainPolicy
