@@ -11,7 +11,6 @@ from functools import partial
 from typing import Self
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import (
     accounts,
@@ -26,6 +25,7 @@ from snoozer.db import (
     webhooks,
 )
 from snoozer.db.audit import Entry
+from snoozer.db.bisection import bisect
 from snoozer.db.errors import error_text, is_transient
 from snoozer.db.roles import GROUP_ROLE_LIFETIME
 from snoozer.delivery.chores.chore_runner import (
@@ -201,15 +201,13 @@ def _archive(connection: Connection, *, config: Retention, after: Archivable | N
 
 
 def _move(connection: Connection, rows: Sequence[Archivable], *, config: Retention) -> int:
-    """Move a batch; if that fails, row by row, so that one bad row or month does not stop the others."""
-    try:
-        with connection.begin_nested():
-            archive_db.create_partitions(connection, months=sorted({row.month for row in rows}))
-            return len(queue.archive(connection, ids=[row.id for row in rows], older_than=config.archive_after))
-    except DBAPIError as error:
-        if is_transient(error):
-            raise
-        if len(rows) == 1:
-            log.warning("snooze %d cannot be archived: %s; it stays in the queue", rows[0].id, error_text(error))
-            return 0
-    return sum(_move(connection, [row], config=config) for row in rows)
+    """Move a batch without the rows that fail: one bad row or month does not stop the others."""
+
+    def move(part: Sequence[Archivable]) -> int:
+        archive_db.create_partitions(connection, months=sorted({row.month for row in part}))
+        return len(queue.archive(connection, ids=[row.id for row in part], older_than=config.archive_after))
+
+    moved, failed = bisect(connection, rows, move, is_row_error=lambda error: not is_transient(error))
+    for row, error in failed:
+        log.warning("snooze %d cannot be archived: %s; it stays in the queue", row.id, error_text(error))
+    return sum(moved)
