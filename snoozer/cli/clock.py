@@ -20,7 +20,7 @@ from snoozer.delivery.chores import chores, recovery
 from snoozer.delivery.chores.chores import Retention
 from snoozer.delivery.chores.erasing import erase_accounts
 from snoozer.delivery.chores.recovery import SweepConfig
-from snoozer.delivery.chores.returns import ReturnLoop, return_due
+from snoozer.delivery.chores.returns import return_due, return_loop
 from snoozer.delivery.chores.snippets import fill_snippets
 from snoozer.operators import chunks, pauses
 from snoozer.runtime.failpoint import FailpointHook
@@ -107,7 +107,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
     add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
     add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
     add_job(LOOK_SECONDS, lambda: fill_snippets(engine), **at_once)
-    returns = ReturnLoop(engine, poll=config.poll)
+    returns = return_loop(engine, poll=config.poll)
     returns.start()
     scheduler.start()
     until.wait()
