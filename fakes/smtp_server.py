@@ -13,7 +13,7 @@ output is its port. After that each line of JSON on its input is an order and ge
     {"refuse": "a@b.example"}                   this recipient is refused for good (null: none)
     {"down": true}                              connections are counted and torn down at once
     {"fault": ["rcpt", "451 4.3.0 later", 3]}   the next 3 answers in this phase (null: all) are this reply, or a fault
-    {"heal": true}                              no drops, no faults, nobody refused, not down
+    {"heal": true}                              no drops, no faults, no refusals, not down
 
 The end of its input is the end of the server. An accepted mail is a fact once its line is on the disk; a judge reads
 that file alone.

@@ -21,8 +21,9 @@ from lab import queue_rows as lab_rows
 from lab.child import Child, Register
 from lab.judge import Judge, Promise
 from lab.slots import Kind, Slot
-from snoozer.db.engine import make_engine, parse_url
+from snoozer.db.engine import make_engine
 from snoozer.db.statements import database_time
+from snoozer.db.url import parse_url
 from snoozer.dev import ports
 from snoozer.dev.console import Output
 from snoozer.dev.postgres import Postgres, PostgresRefused

@@ -12,27 +12,27 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
-from snoozer.client.configuration import ClientSettings
-from snoozer.db import engine
+from snoozer.db.url import parse_url
 from snoozer.mail import headers
 from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
+from snoozer.people.limits import LimitSettings
 from snoozer.people.oidc.registration import OidcSettings
-from snoozer.people.quotas import LimitSettings
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from snoozer.runtime import failpoint, oauth_clients, secret_keys
 from snoozer.runtime.failpoint import FailpointHook
-from snoozer.runtime.oauth import Providers
 from snoozer.runtime.oauth_clients import Client, Registration
 from snoozer.telemetry import configuration
-from snoozer.telemetry.configuration import Config
-from snoozer.telemetry.log_format import LogFormat
+from snoozer.telemetry.configuration import Config, LogFormat
+
+if TYPE_CHECKING:
+    from snoozer.runtime.oauth import Providers
 
 UP_FILE, DEFAULT_HOME = "up.json", Path(".snoozer")
 
@@ -59,7 +59,7 @@ def _parse_otel(value: Any) -> Any:
     return configuration.parse(given) if value is None else value
 
 
-class Settings(OidcSettings, ClientSettings, LimitSettings, BaseSettings):
+class Settings(OidcSettings, LimitSettings, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
@@ -70,6 +70,10 @@ class Settings(OidcSettings, ClientSettings, LimitSettings, BaseSettings):
     smtp_url: SecretStr = Field(default=SecretStr(""), alias="SMTP_URL")
     mail_from: str = Field(default="", alias="MAIL_FROM")
     port: int = Field(default=8000, alias="PORT", ge=1, le=65_535)
+
+    # The Snoozer of a person's commands; without an address it is BASE_URL.
+    client_url: str = Field(default="", alias="SNOOZER_URL")
+    client_token: SecretStr = Field(default=SecretStr(""), alias="SNOOZER_TOKEN")
 
     home: Path = Field(default=DEFAULT_HOME, alias="SNOOZER_HOME")
     pg_bin: Path | None = Field(default=None, alias="SNOOZER_PG_BIN")
@@ -146,7 +150,7 @@ class Settings(OidcSettings, ClientSettings, LimitSettings, BaseSettings):
     @field_validator("database_url", mode="before")
     @classmethod
     def _database_url(cls, value: Any) -> Any:
-        return engine.parse_url(value) if isinstance(value, str) and value else value
+        return parse_url(value) if isinstance(value, str) and value else value
 
     @field_validator("base_url")
     @classmethod
@@ -174,8 +178,11 @@ class Settings(OidcSettings, ClientSettings, LimitSettings, BaseSettings):
         return self
 
     @property
-    def oauth_providers(self) -> Providers:
+    def oauth_providers(self) -> "Providers":
         """The providers at which people sign in to their mailboxes: those that are configured."""
+        # Imported here: only the web and `snoozer mailbox` sign in there, and it doubles the time of reading settings.
+        from snoozer.runtime.oauth import Providers
+
         return Providers(self._oauth_clients, allow_private=self.allow_private_mailboxes)
 
     @property

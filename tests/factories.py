@@ -15,7 +15,7 @@ from snoozer.mailboxes import inbox
 from snoozer.notify.feeds.access import Kind, create
 from snoozer.people import accounts, api_tokens
 from snoozer.queue.reminder import Claim
-from snoozer.timephrase import parse
+from snoozer.timephrase.parse import parse
 
 _numbers = itertools.count(1)
 

@@ -4,33 +4,47 @@ import gc
 import importlib
 
 import click
-from sqlalchemy.exc import DBAPIError
 
 from snoozer import __version__
-from snoozer.settings import SettingsError
 
+# Name → module, and what the list of commands says of it, so that the list imports none of them.
 COMMANDS = {
-    "up": "snoozer.dev.up",
-    "migrate": "snoozer.cli.migrate",
-    "worker": "snoozer.cli.worker",
-    "clock": "snoozer.cli.clock",
-    "inbound": "snoozer.cli.inbound",
-    "mailbox": "snoozer.cli.mailbox",
-    "sink": "snoozer.dev.sink",
-    "add": "snoozer.cli.add",
-    "list": "snoozer.cli.list_",
-    "cancel": "snoozer.cli.cancel",
-    "when": "snoozer.cli.when",
-    "account": "snoozer.cli.account",
-    "token": "snoozer.cli.token",
-    "audit": "snoozer.cli.audit",
-    "doctor": "snoozer.cli.doctor",
-    "plan": "snoozer.cli.plan",
-    "support": "snoozer.cli.support",
-    "times-moved": "snoozer.cli.times_moved",
-    "import": "snoozer.cli.import_",
-    "shadow": "snoozer.cli.shadow",
-    "restored": "snoozer.cli.restored",
+    "up": ("snoozer.dev.up", "Start all of Snoozer on this machine, for trying it out."),
+    "migrate": ("snoozer.cli.migrate", "Bring the database's schema up to this version of Snoozer."),
+    "worker": ("snoozer.cli.worker", "Deliver what is due until it is stopped."),
+    "clock": (
+        "snoozer.cli.clock",
+        "Keep housekeeping on time: return messages, recover what lost workers held, retire, archive.",
+    ),
+    "inbound": ("snoozer.cli.inbound", "Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps."),
+    "mailbox": (
+        "snoozer.cli.mailbox",
+        "Watch the mailboxes that people connected: snooze what they move, and bring it back.",
+    ),
+    "sink": ("snoozer.dev.sink", "Accept mail on loopback and keep it in the database."),
+    "add": ("snoozer.cli.add", "Be reminded of a message, by the API."),
+    "list": ("snoozer.cli.list_", "List what is snoozed, by the API."),
+    "cancel": ("snoozer.cli.cancel", "Cancel a snooze, by the API."),
+    "when": ("snoozer.cli.when", "Say when a phrase is, and print the sentence to check it by."),
+    "account": ("snoozer.cli.account", "Accounts: who may sign in, and as what."),
+    "token": ("snoozer.cli.token", "Tokens for the API."),
+    "audit": (
+        "snoozer.cli.audit",
+        "Check the whole audit log; print a mark of its newest entry, to be kept elsewhere.",
+    ),
+    "doctor": ("snoozer.cli.doctor", "Examine settings, database, workers, mail server and the invariants."),
+    "plan": ("snoozer.cli.plan", "What so many people need, and when one database stops being enough."),
+    "support": ("snoozer.cli.support", "Print a support query as a table."),
+    "times-moved": ("snoozer.cli.times_moved", "List what a newer tz database moves; --apply moves it."),
+    "import": ("snoozer.cli.import_", "Import another scheduler's jobs; --apply writes them."),
+    "shadow": (
+        "snoozer.cli.shadow",
+        "Run beside another scheduler without sending, and report each difference.",
+    ),
+    "restored": (
+        "snoozer.cli.restored",
+        "After a restore or failover: list what may go out twice; let workers go on.",
+    ),
 }
 
 
@@ -43,9 +57,15 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
             return None
-        command: click.Command = importlib.import_module(COMMANDS[cmd_name]).command
+        module, summary = COMMANDS[cmd_name]
+        command: click.Command = importlib.import_module(module).command
+        command.help = command.help or summary
         gc.enable()
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in COMMANDS.items()])
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
@@ -58,9 +78,11 @@ def main() -> None:
     """Run one command. A known failure ends with one sentence and exit code 2."""
     try:
         commands()
-    except (SettingsError, DBAPIError) as error:
+    except Exception as error:
         # Imported here, because a command that succeeds may need none of it.
-        from snoozer.cli.console import explain, refuse
+        from snoozer.cli.console import refuse
+        from snoozer.cli.database import known_failure
 
-        sentence = str(explain(error) if isinstance(error, DBAPIError) else error)
-        refuse(f"{sentence.rstrip('.')}.")
+        if (sentence := known_failure(error)) is None:
+            raise
+        refuse(sentence)

@@ -8,7 +8,8 @@ from rich.table import Table
 from sqlalchemy import Connection
 
 from snoozer import settings
-from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, open_engine, refuse, show, transaction
+from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, show
+from snoozer.cli.database import open_engine, transaction
 from snoozer.db import audit
 from snoozer.db.audit import Entry
 from snoozer.db.queries import account_roles as queries
@@ -19,7 +20,7 @@ from snoozer.people.personal_data.files import FILES
 from snoozer.telemetry import security_log
 
 
-@click.group("account", help="Accounts: who may sign in, and as what.")
+@click.group("account")
 def command() -> None:
     pass
 

@@ -5,7 +5,7 @@ import click
 from snoozer.cli.remote import as_json, connected, in_words
 
 
-@click.command("add", short_help="Be reminded of a message, by the API.")
+@click.command("add")
 @click.argument("message")
 @click.option("--when", required=True, metavar="PHRASE", help="When it comes, such as 'fri 9am' or 'every monday 8am'.")
 @click.option("--note", help="A note of yours that comes with it.")

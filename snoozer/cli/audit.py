@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import click
 from sqlalchemy import Connection
 
-from snoozer.cli.console import refuse, transaction
+from snoozer.cli.console import refuse
+from snoozer.cli.database import transaction
 from snoozer.db import audit
 
 # The number of entries that the doctor checks each time; the command checks all.
@@ -37,7 +38,7 @@ def check_newest(connection: Connection, *, newest: int | None = NEWEST) -> Chec
         after = links.last_id
 
 
-@click.command("audit", help="Check the whole audit log; print a mark of its newest entry, to be kept elsewhere.")
+@click.command("audit")
 @click.option("--mark", help="A mark that was printed before: that entry and all before it must still be the same.")
 def command(mark: str | None) -> None:
     known = _MARK.fullmatch(mark or "")

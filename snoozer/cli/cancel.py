@@ -5,7 +5,7 @@ import click
 from snoozer.cli.remote import as_json, connected, in_words
 
 
-@click.command("cancel", short_help="Cancel a snooze, by the API.")
+@click.command("cancel")
 @click.argument("number", type=click.IntRange(1, 2**63 - 1), metavar="ID")
 @click.option("--json", "json_wanted", is_flag=True, help="Print one line of JSON.")
 def command(number: int, json_wanted: bool) -> None:

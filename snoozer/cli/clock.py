@@ -16,10 +16,11 @@ from snoozer import settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.errors import error_text
-from snoozer.delivery.chores import chores
-from snoozer.delivery.chores.chores import Retention, SweepConfig
+from snoozer.delivery.chores import chores, recovery
+from snoozer.delivery.chores.chores import Retention
 from snoozer.delivery.chores.erasing import erase_accounts
-from snoozer.delivery.chores.returns import ReturnLoop, return_due
+from snoozer.delivery.chores.recovery import SweepConfig
+from snoozer.delivery.chores.returns import return_due, return_loop
 from snoozer.delivery.chores.snippets import fill_snippets
 from snoozer.operators import chunks, pauses
 from snoozer.runtime.failpoint import FailpointHook
@@ -40,9 +41,7 @@ OPERATE_SECONDS = 1
 LOOK_SECONDS = 60
 
 
-@click.command(
-    "clock", help="Keep housekeeping on time: return messages, recover what lost workers held, retire, archive."
-)
+@click.command("clock")
 @click.option("--once", is_flag=True, help="Do each chore once, then stop.")
 def command(once: bool) -> None:
     config = settings.load().require("database_url")
@@ -68,7 +67,7 @@ def command(once: bool) -> None:
         if once:
             retention = Retention.from_settings(config)
             return_due(engine)
-            chores.sweep(engine, config=SweepConfig.from_settings(config))
+            recovery.sweep(engine, config=SweepConfig.from_settings(config))
             pauses.end_expired(engine)
             pauses.bring_in_left(engine)
             chunks.work(engine, passed=passed)
@@ -97,7 +96,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
     at_once = {"next_run_time": datetime.now(UTC)}
 
     retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
-    add_job(min(config.sweep, config.worker_dead / 5), lambda: chores.sweep(engine, config=sweep_config))
+    add_job(min(config.sweep, config.worker_dead / 5), lambda: recovery.sweep(engine, config=sweep_config))
     add_job(min(config.sweep, OPERATE_SECONDS), lambda: pauses.end_expired(engine))
     add_job(LOOK_SECONDS, lambda: pauses.bring_in_left(engine), **at_once)
     add_job(min(config.sweep, OPERATE_SECONDS), lambda: chunks.work(engine, passed=passed))
@@ -108,7 +107,7 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
     add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
     add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
     add_job(LOOK_SECONDS, lambda: fill_snippets(engine), **at_once)
-    returns = ReturnLoop(engine, poll=config.poll)
+    returns = return_loop(engine, poll=config.poll)
     returns.start()
     scheduler.start()
     until.wait()

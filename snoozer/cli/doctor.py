@@ -15,7 +15,8 @@ from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings as environment
-from snoozer.cli.console import explain, open_engine, refuse, show
+from snoozer.cli.console import refuse, show
+from snoozer.cli.database import explain, open_engine
 from snoozer.cli.database_findings import database_findings, sentence
 from snoozer.cli.finding import Finding
 from snoozer.mail import headers
@@ -31,10 +32,13 @@ _COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped"
 _SAMPLES = (".example.com", ".example.net", ".example.org")
 
 
-@click.command("doctor", help="Examine settings, database, workers, mail server and the invariants.")
+@click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def command(as_json: bool) -> None:
-    """Exits with 0 when all is right, 1 when something is wrong, 2 when the database cannot be asked."""
+    """Examine settings, database, workers, mail server and the invariants.
+
+    Exits with 0 when all is right, 1 when something is wrong, 2 when the database cannot be asked.
+    """
     settings = environment.load().require("database_url")
     findings, failure = list(_settings_findings(settings)), None
     engine = open_engine(settings, name="doctor")

@@ -11,7 +11,7 @@ from snoozer.operators.cutover.importing import JobImport, Summary
 from snoozer.operators.cutover.jobs import Job
 
 
-@click.command("import", short_help="Import another scheduler's jobs; --apply writes them.")
+@click.command("import")
 @source_options
 @click.option("--apply", is_flag=True, help="Import. Without it nothing is written.")
 @click.option("--withdraw-missing", is_flag=True, help="Cancel what was imported and SOURCE no longer has.")

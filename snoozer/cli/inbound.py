@@ -18,7 +18,8 @@ from snoozer.db.errors import error_text
 from snoozer.mailboxes import inbox
 from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
 from snoozer.people import quotas
-from snoozer.people.quotas import Limits, QuotaReached
+from snoozer.people.limits import Limits
+from snoozer.people.quotas import QuotaReached
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings, SettingsError
 from snoozer.telemetry import log_format, security_log
@@ -29,7 +30,7 @@ MAILBOX_FULL = "452 4.2.2 This mailbox has taken as much mail as it takes in a d
 RECIPIENTS_AT_ONCE = 10
 
 
-@click.command("inbound", help="Take mail in by LMTP or SMTP for the mailboxes that Snoozer keeps.")
+@click.command("inbound")
 def command() -> None:
     given = settings.load().require("database_url")
     stopping = Event()

@@ -14,7 +14,7 @@ from snoozer.db.state_words import State
 MOST_OF_A_PAGE = 200
 
 
-@click.command("list", short_help="List what is snoozed, by the API.")
+@click.command("list")
 @click.option("--state", type=click.Choice(get_args(State)), help="Only these.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the newest.")
 @click.option("--json", "json_wanted", is_flag=True, help="Print a line of JSON for each.")

@@ -37,7 +37,7 @@ RETRY_PAUSED = timedelta(hours=1)
 SIGN_IN_SECONDS = 60.0
 
 
-@click.command("mailbox", help="Watch the mailboxes that people connected: snooze what they move, and bring it back.")
+@click.command("mailbox")
 def command() -> None:
     config = settings.load().require("database_url", "secret_key", "mail_from")
     log_format.configure(config.log_format, process="mailbox")

@@ -3,11 +3,12 @@
 import click
 
 from snoozer import settings
-from snoozer.cli.console import open_engine, refuse
+from snoozer.cli.console import refuse
+from snoozer.cli.database import open_engine
 from snoozer.db import schema
 
 
-@click.command("migrate", short_help="Bring the database's schema up to this version of Snoozer.")
+@click.command("migrate")
 @click.option("--grant", "role", metavar="ROLE", help="Also give ROLE the rights of web, workers and clock.")
 def command(role: str | None) -> None:
     """Bring the database's schema up to this version of Snoozer.

@@ -201,7 +201,7 @@ def _number(name: str, bounds: tuple[float, float], metavar: str, help: str, def
     return click.option(name, type=read, show_default=True, metavar=metavar, help=help, **presence)
 
 
-@click.command("plan", short_help="What so many people need, and when one database stops being enough.")
+@click.command("plan")
 @_number("--people", (1, 1e10), "N", "Who snooze.")
 @_number("--per-day", (0.001, 10_000), "M", "Reminders of each a day.")
 @_number(

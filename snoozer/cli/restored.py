@@ -7,7 +7,8 @@ import click
 from sqlalchemy import Connection
 
 from snoozer import settings
-from snoozer.cli.console import open_engine, refuse
+from snoozer.cli.console import refuse
+from snoozer.cli.database import open_engine
 from snoozer.db import audit, health_checks, timeline
 from snoozer.db.audit import Entry
 from snoozer.mail import headers
@@ -19,7 +20,7 @@ ERROR = "It may have been sent: it was due before the restored place began, and 
 BATCH_SIZE = 1_000
 
 
-@click.command("restored", short_help="After a restore or failover: list what may go out twice; let workers go on.")
+@click.command("restored")
 @click.option("--until", metavar="ISO", help="When the old place stopped sending, with its offset: …T09:30+00:00.")
 @click.option("--apply", is_flag=True, help="Make cases of them, and let workers go on. Without it nothing is written.")
 @click.option("--accept", is_flag=True, help="Nothing was forgotten: let workers go on, and make no cases.")

@@ -30,7 +30,7 @@ from snoozer.telemetry import log_format
 log = logging.getLogger(__name__)
 
 
-@click.group("shadow", help="Run beside another scheduler without sending, and report each difference.")
+@click.group("shadow")
 def command() -> None:
     pass
 

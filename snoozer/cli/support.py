@@ -10,7 +10,8 @@ from rich.text import Text
 from sqlalchemy import CursorResult
 
 from snoozer import settings
-from snoozer.cli.console import open_engine, refuse, show
+from snoozer.cli.console import refuse, show
+from snoozer.cli.database import open_engine
 from snoozer.db import support
 
 MANY_COLUMNS = 11
@@ -18,7 +19,7 @@ MANY_COLUMNS = 11
 _ARGUMENTS = {"person": "EMAIL"}
 
 
-@click.command(name="support", short_help="Print a support query as a table.")
+@click.command(name="support")
 @click.argument("name", required=False)
 @click.argument("argument", required=False)
 def command(name: str | None, argument: str | None) -> None:

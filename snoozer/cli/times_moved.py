@@ -5,14 +5,14 @@ from zoneinfo import ZoneInfo
 import click
 
 from snoozer import settings
-from snoozer.cli.console import open_engine
+from snoozer.cli.database import open_engine
 from snoozer.db import statements
 from snoozer.snoozes import zone_change
 
 ROUTE = "times-moved"
 
 
-@click.command("times-moved", short_help="List what a newer tz database moves; --apply moves it.")
+@click.command("times-moved")
 @click.option("--apply", is_flag=True, help="Move them. Without it nothing is written.")
 def command(apply: bool) -> None:
     """List the snoozes that the present rules of their zones put at another instant than the promised one.

@@ -7,9 +7,9 @@ from rich.table import Table
 from rich.text import Text
 from sqlalchemy import Connection
 
-from snoozer import timephrase
 from snoozer.cli import console
-from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, transaction
+from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse
+from snoozer.cli.database import transaction
 from snoozer.db import audit
 from snoozer.db.api_tokens import Token
 from snoozer.db.audit import Entry
@@ -17,9 +17,11 @@ from snoozer.db.scopes import ALL_SCOPES, Scope
 from snoozer.db.statements import database_time
 from snoozer.people import accounts, api_tokens
 from snoozer.telemetry import security_log
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 
 
-@click.group("token", help="Tokens for the API.")
+@click.group("token")
 def command() -> None:
     pass
 
@@ -88,8 +90,8 @@ def _end(connection: Connection, *, email: str, phrase: str) -> datetime:
     if account is None:
         refuse(NO_ACCOUNT)
     try:
-        parsed = timephrase.parse(phrase, now=now, zone=account.zone, locale="en_GB")
-    except timephrase.ParseError as error:
+        parsed = parse(phrase, now=now, zone=account.zone, locale="en_GB")
+    except ParseError as error:
         refuse(error.message)
     if parsed.at is None or parsed.recurrence is not None:
         refuse("A token expires once: name one day or instant.")

@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 import click
 
-from snoozer.timephrase import ParseError, locales, parse
+from snoozer.timephrase import locales
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 from snoozer.timephrase.zones import canonical, zone_of
 
 

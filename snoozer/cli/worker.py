@@ -17,6 +17,7 @@ from datetime import timedelta
 from functools import partial
 from random import Random
 from threading import Event
+from typing import Any
 
 import click
 from sqlalchemy import Engine
@@ -25,9 +26,9 @@ from snoozer import __version__, settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.chores import chores
-from snoozer.delivery.chores.chores import SweepConfig
-from snoozer.delivery.chores.returns import ReturnLoop, return_due
+from snoozer.delivery.chores import recovery
+from snoozer.delivery.chores.recovery import SweepConfig
+from snoozer.delivery.chores.returns import return_due, return_loop
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat
@@ -48,10 +49,11 @@ from snoozer.notify.webhook_notice import NoticeSender
 from snoozer.notify.webhook_sender import SENDERS as WEBHOOK_SENDERS
 from snoozer.notify.webhook_sender import WebhookSender
 from snoozer.queue.fact_journal import FactJournal
-from snoozer.queue.listen_notify import NotifyListener
+from snoozer.queue.listen_notify import notify_listener
 from snoozer.queue.workers import UNKNOWN, Description
 from snoozer.runtime import supervisor
 from snoozer.runtime.failpoint import FailpointHook
+from snoozer.runtime.loop import Loop
 from snoozer.runtime.signals import on_parent_exit, on_stop_signal
 from snoozer.settings import Settings, SettingsError
 from snoozer.telemetry import log_format
@@ -67,7 +69,7 @@ GC_THRESHOLD = 50_000
 CONNECTIONS = 7
 
 
-@click.command("worker", help="Deliver what is due until it is stopped.")
+@click.command("worker")
 @click.option("--drain", is_flag=True, help="Stop when nothing is due or claimed.")
 @click.option("--batch", type=click.IntRange(1, 1000), default=50, show_default=True, help="Rows claimed at once.")
 @click.option("--concurrency", type=click.IntRange(1, 100), default=8, show_default=True, help="Deliveries at once.")
@@ -145,9 +147,7 @@ def run_worker(
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
         if not settings.pgbouncer and not drain:
-            listener = NotifyListener(engine, on_notify=worker.wake)
-            listener.start()
-            closing.callback(listener.stop)
+            _run_until_closed(notify_listener(engine, on_notify=worker.wake), closing)
         pushes = _push_sender(settings, failpoint=hook, stopping=stopping)
         closing.callback(pushes.engine.dispose)
         webhooks = _webhook_sender(settings, failpoint=hook, stopping=stopping)
@@ -160,23 +160,15 @@ def run_worker(
             stopping=stopping,
         )
         if not drain:
-            push_loop = SendLoop(pushes, senders=PUSH_SENDERS, poll=settings.poll)
-            push_loop.start()
-            closing.callback(push_loop.stop)
-            webhook_loop = SendLoop(webhooks, senders=WEBHOOK_SENDERS, poll=settings.poll)
-            webhook_loop.start()
-            closing.callback(webhook_loop.stop)
-            notice_loop = SendLoop(notices, senders=1, poll=NOTICE_POLL_SECONDS)
-            notice_loop.start()
-            closing.callback(notice_loop.stop)
-            returns = ReturnLoop(engine, poll=settings.poll)
-            returns.start()
-            closing.callback(returns.stop)
+            _run_until_closed(SendLoop(pushes, senders=PUSH_SENDERS, poll=settings.poll), closing)
+            _run_until_closed(SendLoop(webhooks, senders=WEBHOOK_SENDERS, poll=settings.poll), closing)
+            _run_until_closed(SendLoop(notices, senders=1, poll=NOTICE_POLL_SECONDS), closing)
+            _run_until_closed(return_loop(engine, poll=settings.poll), closing)
         # Called first, so that pending claims are given back at once.
         closing.callback(worker.close)
         with suppress(ShutdownRequested):
             if drain:
-                sweep = partial(chores.sweep, engine, config=SweepConfig.from_settings(settings))
+                sweep = partial(recovery.sweep, engine, config=SweepConfig.from_settings(settings))
                 return_due(engine)
                 worker.drain(sweep=sweep, every=settings.sweep)
                 return_due(engine)
@@ -186,6 +178,11 @@ def run_worker(
             else:
                 worker.run()
         return 1 if heartbeat.declared_dead.is_set() else 0
+
+
+def _run_until_closed(loop: Loop | SendLoop[Any], closing: ExitStack) -> None:
+    loop.start()
+    closing.callback(loop.stop)
 
 
 def build_worker(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection
 
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute, rows_as, statement
 
 Verdict = Literal["new", "same", "moved", "over", "taken", "readdressed", "repeated"]

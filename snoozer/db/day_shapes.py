@@ -8,7 +8,6 @@ from typing import Any, Self
 
 from sqlalchemy import Connection
 
-from snoozer.db.models.day_shape import shape_of
 from snoozer.db.statements import execute, rows_as
 from snoozer.timephrase.day_shape import DayShape, Rest
 
@@ -79,3 +78,8 @@ def undefer_messages(connection: Connection, *, user_email: str, rest_until: dat
     """Return this person's messages at their promised times, except messages deferred to the end of the present
     rest."""
     execute(connection, "day_shapes/undefer_messages", user_email=user_email, rest_until=rest_until)
+
+
+def shape_of(columns: dict[str, Any]) -> DayShape:
+    """The shape in these columns of a row."""
+    return DayShape(**{**columns, "working_days": frozenset(columns["working_days"])})

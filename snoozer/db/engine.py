@@ -6,7 +6,6 @@ executed, is running, or will run once the server continues: the connection is c
 
 import gc
 import json
-import re
 import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
@@ -14,13 +13,12 @@ from contextvars import ContextVar
 from functools import partial
 from threading import Event
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import psycopg
 from psycopg.abc import PQGen
-from sqlalchemy import Connection, Dialect, Engine, create_engine, event, make_url
+from sqlalchemy import Connection, Dialect, Engine, create_engine, event
 from sqlalchemy.engine import ExceptionContext
-from sqlalchemy.exc import ArgumentError, DisconnectionError, InvalidatePoolError
+from sqlalchemy.exc import DisconnectionError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
 
 from snoozer.db.errors import READ_ONLY
@@ -48,9 +46,6 @@ _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c
 # The planner still chooses a discouraged plan if no other exists; its estimated cost would start the JIT.
 _BY_INDEX = ["-c enable_bitmapscan=off", "-c enable_sort=off", "-c jit=off"]
 
-# scheme://user:password@ host:port,host:port /name ?query
-_HOSTS = re.compile(r"(\w[\w+]*://(?:[^/?#]*@)?)([^/?#@]*,[^/?#@]*)(/[^?#]*)?(\?[^#]*)?")
-_PORT = re.compile(r":\d+$")
 # How often a wait checks whether it timed out.
 POLL_INTERVAL = 0.1
 # libpq accepts no less.
@@ -97,26 +92,6 @@ class TimeoutConnection(psycopg.Connection[tuple[Any, ...]]):
         except StopIteration as done:
             reply: T = done.value
             return reply
-
-
-def parse_url(text: str) -> str:
-    """DATABASE_URL as `make_engine` expects it. Raises ValueError with one sentence that holds no password."""
-    several = _HOSTS.fullmatch(text)
-    try:
-        url = make_url(_hosts_as_query(several) if several else text)
-    except (ArgumentError, ValueError):
-        raise ValueError("DATABASE_URL is not a URL such as postgresql://user:password@host:5432/name") from None
-    if url.drivername not in {"postgres", "postgresql", "postgresql+psycopg"}:
-        raise ValueError(f"DATABASE_URL must start with postgresql://, not {url.drivername}://")
-    return url.set(drivername="postgresql+psycopg").render_as_string(hide_password=False)
-
-
-def _hosts_as_query(match: re.Match[str]) -> str:
-    """Move several hosts, as libpq accepts them, into the query, where SQLAlchemy expects them."""
-    before, hosts, path, query = match.groups(default="")
-    parts = [host.rpartition(":") if _PORT.search(host) else (host, "", "5432") for host in hosts.split(",")]
-    names, ports = ",".join(name.strip("[]") for name, _, _ in parts), ",".join(port for _, _, port in parts)
-    return f"{before}{path}{query}{'&' if query else '?'}host={quote(names)}&port={quote(ports)}"
 
 
 def make_engine(

@@ -1,6 +1,6 @@
 """Classify errors of the database by SQLSTATE, and describe them without hosts, names or values of rows."""
 
-from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, SQLAlchemyError, TimeoutError
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError, ProgrammingError, SQLAlchemyError, TimeoutError
 
 # A demoted primary that keeps running keeps its sessions too, and rejects writes in them.
 READ_ONLY = "25006"
@@ -74,6 +74,11 @@ def is_transient(error: SQLAlchemyError) -> bool:
     if code is not None:
         return bool(error.connection_invalidated) or code.startswith(_GONE + _BUSY)
     return bool(error.connection_invalidated) or isinstance(error, OperationalError | InterfaceError)
+
+
+def is_of_rows(error: DBAPIError) -> bool:
+    """True if other rows may succeed. A missing table, or a missing right, is missing for every row."""
+    return not (is_transient(error) or isinstance(error, ProgrammingError))
 
 
 def sqlstate(error: DBAPIError) -> str | None:

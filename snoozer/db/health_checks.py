@@ -23,8 +23,8 @@ from sqlalchemy.schema import CreateIndex
 
 from snoozer.db import definitions
 from snoozer.db.models import Snooze, metadata
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.models.state import is_behind_key
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute, rows_as
 
 INVARIANTS = (

@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute, rows_as
 
 MAX_DUE = 100_000

@@ -14,13 +14,15 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
-from snoozer.db import grants
 from snoozer.db.engine import per_query_timeout
 from snoozer.db.errors import error_text
 from snoozer.db.statements import execute
 
 if TYPE_CHECKING:
     from alembic.config import Config
+
+# The highest `schema_version` of rows that this release can deliver; others are left to newer workers.
+SUPPORTED_SCHEMA = 1
 
 ENCODING = "UTF8"
 CREATE_COMMAND = "createdb --template=template0 --encoding=UTF8 NAME"
@@ -71,6 +73,8 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
 def grant(engine: Engine, *, role: str | None = None) -> list[str]:
     """Give `role`, and each role that was granted before, the rights that the schema now requires; returns these roles.
     Call it after each upgrade; grants nothing unless the connection is the owner's. Raises SchemaError."""
+    from snoozer.db import grants
+
     with engine.begin() as connection:
         own = grants.find_role(connection)
         if own is None or not own.is_owner:

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Connection, CursorResult
 
 from snoozer.db import statements
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 
 # The limit up to which rows are counted exactly if no page waits for the result.
 MOST = 1_000_000

@@ -18,13 +18,13 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
 from snoozer.queue import events, ledger, queue
 from snoozer.queue.limits import DEFAULT_PRIORITY, MAX_PRIORITY
 from snoozer.queue.queue import Buckets, Claims, Lane, Position, PriorityLevel
-from snoozer.queue.reminder import Claim, Send
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class DeliveryConfig:
     worker: str
     domain: str
     lease: timedelta
-    uncertainty: ledger.UncertainPolicy
+    uncertainty: UncertainPolicy
     first_delay: timedelta
     deadline: float
     any_timeline: bool = False

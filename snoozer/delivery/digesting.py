@@ -9,8 +9,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.errors import is_row_error, is_timeout, sqlstate
 from snoozer.queue import digests
-from snoozer.queue.ledger import KnownSend, UncertainPolicy
-from snoozer.queue.reminder import Claim, Send
+from snoozer.queue.ledger import KnownSend
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 
 log = logging.getLogger(__name__)
 

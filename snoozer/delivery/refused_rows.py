@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
+from snoozer.db.bisection import bisect
 from snoozer.db.errors import is_row_error, sqlstate
 from snoozer.queue.reminder import Claim, Send
 
@@ -28,24 +29,9 @@ class ReserveError:
 def reserve_individually(
     connection: Connection, *, claims: Sequence[Claim], reserve: Callable[[Sequence[Claim]], dict[int, Send]]
 ) -> tuple[dict[int, Send], dict[int, DBAPIError]]:
-    """Reserve all of these, halving batches that fail down to one row; returns the sends, and the errors, by snooze id.
-
-    A failure is rolled back to its own savepoint; savepoints that were not needed end with the transaction.
-    """
-    savepoint = connection.begin_nested()
-    try:
-        return reserve(claims), {}
-    except DBAPIError as error:
-        if not is_row_error(error):
-            raise
-        savepoint.rollback()
-        if len(claims) == 1:
-            return {}, {claims[0].id: error}
-    middle = len(claims) // 2
-    first, second = (
-        reserve_individually(connection, claims=half, reserve=reserve) for half in (claims[:middle], claims[middle:])
-    )
-    return first[0] | second[0], first[1] | second[1]
+    """Reserve all of these but the rows that fail; returns the sends, and the errors, by snooze id."""
+    sends, failed = bisect(connection, claims, reserve, is_row_error=is_row_error)
+    return {id: send for part in sends for id, send in part.items()}, {claim.id: error for claim, error in failed}
 
 
 def reserve_errors(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, ReserveError]:

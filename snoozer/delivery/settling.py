@@ -26,7 +26,7 @@ from snoozer.queue.ledger import Fact, Refusal
 from snoozer.queue.queue import HeldClaims
 from snoozer.queue.reminder import Claim, Deferral, DeliveryOutcome, Failure, Send
 from snoozer.runtime.backoff import Backoff
-from snoozer.timephrase import next_reminder_after
+from snoozer.timephrase.recurrence import next_reminder_after
 
 log = logging.getLogger(__name__)
 

@@ -16,7 +16,7 @@ from snoozer import telemetry
 from snoozer.db import timeline
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, FairScheduler, claim_and_reserve
 from snoozer.delivery.deliver import Tools

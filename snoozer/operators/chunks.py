@@ -8,14 +8,16 @@ all or nothing. So a crash never loses or repeats work, and a cancelled operatio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from snoozer.db import audit, operations
 from snoozer.db.audit import Entry
-from snoozer.db.errors import error_text, is_transient, is_unavailable
+from snoozer.db.bisection import bisect
+from snoozer.db.errors import error_text, is_of_rows, is_unavailable
 from snoozer.db.operations import Operation, Verdict
 from snoozer.operators.row_acts import SNOOZED_AGAIN, apply
 from snoozer.runtime.failpoint import FailpointHook
@@ -122,19 +124,9 @@ def _next_verdicts(connection: Connection, operation: Operation, *, chunk_size: 
 
 
 def _decide(connection: Connection, operation: Operation, ids: Sequence[int]) -> Mapping[int, Verdict]:
-    """Halve the chunk until the failing part is one row; the others are done."""
-    if not ids:
-        return {}
-    try:
-        with connection.begin_nested():
-            return apply(connection, operation, ids)
-    except DBAPIError as error:
-        if is_transient(error) or isinstance(error, ProgrammingError):
-            raise
-        if len(ids) == 1:
-            return {ids[0]: _failed(error)}
-    middle = len(ids) // 2
-    return {**_decide(connection, operation, ids[:middle]), **_decide(connection, operation, ids[middle:])}
+    done, failed = bisect(connection, ids, partial(apply, connection, operation), is_row_error=is_of_rows)
+    verdicts = {id: verdict for part in done for id, verdict in part.items()}
+    return verdicts | {id: _failed(error) for id, error in failed}
 
 
 def _append_to_audit_log(connection: Connection, operation: Operation, verdicts: Mapping[int, Verdict]) -> None:

@@ -13,7 +13,7 @@ from snoozer.db import accounts, audit
 from snoozer.db.audit import Entry
 from snoozer.db.roles import GROUP_ROLE_LIFETIME, Role, role_of_groups
 from snoozer.people import accounts as sign_ins
-from snoozer.people.oidc.provider import Claims
+from snoozer.people.oidc.claims import Claims
 from snoozer.runtime.secret_keys import digest
 
 # The provider is asked again after a day: a person who left the organisation is then signed out and loses its role.

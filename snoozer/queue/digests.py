@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from sqlalchemy import Connection
 
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute
-from snoozer.queue.ledger import KnownSend, UncertainPolicy
+from snoozer.queue.ledger import KnownSend
 from snoozer.queue.limits import MAX_DIGEST_SIZE, MAX_GATHERED
-from snoozer.queue.reminder import Claim, Member
+from snoozer.queue.reminder import Claim, Member, UncertainPolicy
 
 # How long a digest may stay without a mark.
 HOLD = timedelta(minutes=30)

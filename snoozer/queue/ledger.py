@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
 from snoozer.queue.limits import MAX_RESENDS
-from snoozer.queue.reminder import Claim, Send
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 
 Resolution = Literal["settled", "resend", "dropped"]
 
@@ -54,22 +54,6 @@ class Reminded:
 
     message_id: str
     sender_email: str | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class UncertainPolicy:
-    """The policy for a reminder that may have been sent.
-
-    After `hold` it is left to an operator (`for_operator`) or sent again, but not before `lookups` searches in the
-    person's mailbox, at least `lookup_interval` apart, did not find it; with `only_connected`, only a connected and
-    watched mailbox is searched.
-    """
-
-    hold: timedelta
-    for_operator: bool = False
-    lookups: int = 0
-    lookup_interval: timedelta = timedelta(0)
-    only_connected: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

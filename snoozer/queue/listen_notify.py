@@ -3,16 +3,15 @@
 import logging
 import time
 from collections.abc import Callable
-from threading import Event, Thread
 
 import psycopg
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import OperationalError, SQLAlchemyError
+from sqlalchemy.exc import OperationalError
 
 from snoozer.db.engine import CONNECT_TIMEOUT, autocommit, deadline
 from snoozer.db.errors import error_text
 from snoozer.db.statements import execute
-from snoozer.runtime.backoff import Backoff
+from snoozer.runtime.loop import FIRST_WAIT, Loop
 
 log = logging.getLogger(__name__)
 
@@ -20,37 +19,23 @@ log = logging.getLogger(__name__)
 POLL_INTERVAL = 0.5
 # Silence may mean that nothing happens, that the server hangs, or that it is no longer a primary: check this often.
 CHECK_INTERVAL = 10.0
-# A connection that was cut is opened again at once; while the database is unavailable, attempts back off.
-INITIAL_BACKOFF, MAX_BACKOFF = 0.1, 5.0
 
 
-class NotifyListener:
-    """Calls `on_notify` from its own thread, between `start` and `stop`; reconnects when its connection is cut."""
+def notify_listener(engine: Engine, *, on_notify: Callable[[], None], first_wait: float = FIRST_WAIT) -> Loop:
+    """Calls `on_notify` from its own thread until it is stopped; reconnects when its connection is cut: soon at
+    first, later while the database is unavailable."""
 
-    def __init__(
-        self, engine: Engine, *, on_notify: Callable[[], None], initial_backoff: float = INITIAL_BACKOFF
-    ) -> None:
-        self._engine = engine
-        self._on_notify = on_notify
-        self._backoff = Backoff(first=initial_backoff, cap=MAX_BACKOFF, healthy_after=MAX_BACKOFF)
-        self._stop = Event()
-        self._thread = Thread(target=self._run, name="notify-listener", daemon=True)
+    def turn() -> float:
+        listen(engine, on_notify=on_notify, until=loop.stopping.is_set)
+        return 0.0
 
-    def start(self) -> None:
-        self._thread.start()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._thread.join()
-
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            began = time.monotonic()
-            try:
-                listen(self._engine, on_notify=self._on_notify, until=self._stop.is_set)
-            except SQLAlchemyError as error:
-                log.info("no notifications for a moment: %s", error_text(error))
-                self._stop.wait(self._backoff.next_wait(worked_for=time.monotonic() - began))
+    loop = Loop(
+        turn,
+        name="notify-listener",
+        first_wait=first_wait,
+        report=lambda error: log.info("no notifications for a moment: %s", error_text(error)),
+    )
+    return loop
 
 
 def listen(

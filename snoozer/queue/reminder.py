@@ -30,6 +30,22 @@ WORKER_LOST = {
 
 
 @dataclass(frozen=True, kw_only=True)
+class UncertainPolicy:
+    """The policy for a reminder that may have been sent.
+
+    After `hold` it is left to an operator (`for_operator`) or sent again, but not before `lookups` searches in the
+    person's mailbox, at least `lookup_interval` apart, did not find it; with `only_connected`, only a connected and
+    watched mailbox is searched.
+    """
+
+    hold: timedelta
+    for_operator: bool = False
+    lookups: int = 0
+    lookup_interval: timedelta = timedelta(0)
+    only_connected: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
 class Claim:
     """A snooze that one worker may deliver until its lease expires. `claim_token` fences its decisions. `claimed_at` is
     by the database's clock; the reminder is late from `late_from` on: its promise, or the end of the rest that deferred

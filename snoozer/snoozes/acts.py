@@ -15,7 +15,6 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from snoozer import timephrase
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.db.queries import snoozes
 from snoozer.queue import changes as db
@@ -30,6 +29,7 @@ from snoozer.snoozes.decision import Result as Result
 from snoozer.snoozes.decision import Wanted as Wanted
 from snoozer.snoozes.engine import changed, enter, perform
 from snoozer.snoozes.input import SnoozeError, clean_note, ended_recurrence, event_detail, valid_message_id
+from snoozer.timephrase.result import ParsedTime
 from snoozer.translations import gettext as _
 
 
@@ -40,7 +40,7 @@ class Snooze:
     back."""
 
     time: ReminderTime
-    reading: timephrase.ParsedTime | None = None
+    reading: ParsedTime | None = None
     options: EnqueueOptions = DEFAULT_OPTIONS
     keeps_note: bool = False
     from_inbox: bool = False
@@ -64,7 +64,7 @@ class Move:
 
     time: ReminderTime
     every: bool = False
-    reading: timephrase.ParsedTime | None = None
+    reading: ParsedTime | None = None
     from_inbox: bool = False
 
     def decide(self, row: Chosen, now: datetime) -> Decision:

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
 
-from snoozer import timephrase
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.queue.changes import Chosen, Terms
 from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes.input import Message, SnoozeError, ended_recurrence
+from snoozer.timephrase.result import ParsedTime
 
 
 class By(NamedTuple):
@@ -78,5 +78,5 @@ class Wanted:
 
     message: Message
     time: ReminderTime
-    reading: timephrase.ParsedTime | None = None
+    reading: ParsedTime | None = None
     options: EnqueueOptions = DEFAULT_OPTIONS

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from snoozer import timephrase
 from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.promise import ReminderTime
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.timephrase.zones import zone_of
 from snoozer.translations import gettext
 
@@ -34,12 +35,12 @@ class Message:
     sender_email: str | None = None
 
 
-def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime:
+def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> ParsedTime:
     """Parse a typed phrase as one time, also one until which a reply is waited for, or a recurrence. Raises SnoozeError
     for anything else."""
     try:
-        reading = timephrase.parse(phrase, now=now, zone=zone, locale=locale)
-    except timephrase.ParseError as error:
+        reading = parse(phrase, now=now, zone=zone, locale=locale)
+    except ParseError as error:
         raise SnoozeError(error.code, error.message, tuple(error.suggestions)) from None
     if reading.at is None:
         raise SnoozeError(
@@ -50,7 +51,7 @@ def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> timep
     return reading
 
 
-def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> timephrase.ParsedTime | None:
+def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> ParsedTime | None:
     """Parse a preset's phrase; None when it is invalid now and valid at another hour of the week, such as "this
     evening" late at night. Raises SnoozeError when it is never valid."""
     try:
@@ -68,7 +69,7 @@ def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> timep
 
 
 def reminder_time_of(
-    reading: timephrase.ParsedTime, *, now: datetime, note: str | None = None, alternative: bool = False
+    reading: ParsedTime, *, now: datetime, note: str | None = None, alternative: bool = False
 ) -> ReminderTime:
     """The reminder time of a parsed phrase, or of its alternative; "if no reply" has a reply end the snooze. Raises
     SnoozeError."""
@@ -106,7 +107,7 @@ def ended_recurrence(recurrence: dict[str, Any] | None, new: dict[str, Any] | No
 
 
 def event_detail(
-    reading: timephrase.ParsedTime | None, reminder_time: ReminderTime, ended: dict[str, Any] | None
+    reading: ParsedTime | None, reminder_time: ReminderTime, ended: dict[str, Any] | None
 ) -> dict[str, object]:
     """The phrase with its time, its flags and alternative unless the alternative was chosen, and the recurrence that
     was ended."""

@@ -22,7 +22,7 @@ from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Acknowledge, By, Cancel, Wanted
 from snoozer.snoozes.input import Message
-from snoozer.timephrase import next_reminder_after
+from snoozer.timephrase.recurrence import next_reminder_after
 
 OccurrenceStatus = Literal["open", "done", "asleep"]
 

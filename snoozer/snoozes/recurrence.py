@@ -9,8 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes.input import SnoozeError
-from snoozer.timephrase import Recurrence, next_reminder_after
 from snoozer.timephrase import series as rules
+from snoozer.timephrase.recurrence import Recurrence, next_reminder_after
 from snoozer.timephrase.zones import resolve_wall_time, wall_time, zone_of
 from snoozer.translations import gettext as _
 

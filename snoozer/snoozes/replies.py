@@ -17,7 +17,7 @@ from snoozer.db.replies import Answer, Awaiting
 from snoozer.mail.message_parser import ReplyHead
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Act, By, Cancel, Replied
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from snoozer.timephrase.zones import wall_time
 
 log = logging.getLogger(__name__)

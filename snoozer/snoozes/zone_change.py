@@ -13,8 +13,7 @@ from sqlalchemy import Connection
 from snoozer.db.queries import Found, snoozes
 from snoozer.queue import events, queue
 from snoozer.queue.promise import ZoneShift
-from snoozer.timephrase import Recurrence
-from snoozer.timephrase.recurrence import shift_zone
+from snoozer.timephrase.recurrence import Recurrence, shift_zone
 
 log = logging.getLogger(__name__)
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 from opentelemetry import trace
 from opentelemetry.trace import Link, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from sqlalchemy import Engine
 
 from snoozer.queue.reminder import Claim, DeliveryOutcome, Recovered
 from snoozer.telemetry.configuration import Config
 from snoozer.telemetry.labels import QUEUE, UNNAMED
 
 if TYPE_CHECKING:
+    from sqlalchemy import Engine
+
     from snoozer.telemetry.instruments import Instruments
     from snoozer.telemetry.request_counts import RequestCounts
 
@@ -50,7 +51,7 @@ reading = Reading()
 def start(
     *,
     service: str,
-    engine: Engine,
+    engine: "Engine",
     config: Config,
     metrics_port: int | None,
     dead_after: timedelta,
@@ -62,22 +63,24 @@ def start(
     web, which has its own page. `worker` is the name of this process's worker. The clock exports the gauges of the
     database, which count a worker that did not report for `dead_after` as not alive.
     """
-    has_page = service == WEB
-    if config.is_disabled or not (config.exports or has_page or metrics_port is not None):
+    has_page = service == WEB and not config.is_disabled
+    is_served = metrics_port is not None and service != WEB and not config.is_disabled
+    # Imports are made here: a process without readers then starts in two thirds of the time.
+    if has_page:
+        from snoozer.telemetry import request_counts
+
+        reading.requests = request_counts.of_this_process()
+    if not (config.exports or is_served):
         return lambda: None
-    # Import here: a process without readers then starts in two thirds of the time.
-    from snoozer.telemetry import exporting, gauges, pages, request_counts
+    from snoozer.telemetry import exporting, gauges, pages
     from snoozer.telemetry.instruments import Instruments
 
-    is_served = metrics_port is not None and not has_page
     providers = exporting.start(service=service, instance=worker, config=config, with_page=is_served)
     reading.instruments = Instruments(providers.meter, worker=worker)
     reading.tracer = providers.tracer
     if service == CLOCK:
         gauges.register(engine, providers.exported_meter, dead_after=dead_after)
-    if has_page:
-        reading.requests = request_counts.of_this_process()
-    elif metrics_port is not None:
+    if is_served and metrics_port is not None:
         pages.serve(pages.of_process(engine, dead_after=dead_after, is_clock=service == CLOCK), metrics_port)
     return providers.flush
 

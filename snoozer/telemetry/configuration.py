@@ -11,6 +11,7 @@ from importlib.util import find_spec
 from typing import Literal, TypeVar
 from urllib.parse import unquote, urlsplit
 
+LogFormat = Literal["text", "json"]
 Signal = Literal["traces", "metrics", "logs"]
 Exporter = Literal["otlp", "console"]
 Protocol = Literal["http/protobuf", "grpc"]

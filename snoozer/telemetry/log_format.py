@@ -11,13 +11,12 @@ import threading
 import traceback
 from datetime import UTC, datetime
 from types import TracebackType
-from typing import Any, Literal, TextIO
+from typing import Any, TextIO
 
 from opentelemetry import trace
 
 from snoozer.db.errors import error_text
-
-LogFormat = Literal["text", "json"]
+from snoozer.telemetry.configuration import LogFormat
 
 # The extras of an event's record: its name, and its facts by name. Its message contains both, for people.
 EVENT, FACTS = "event", "facts"

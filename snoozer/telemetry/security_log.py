@@ -4,7 +4,7 @@ import logging
 from typing import Literal
 
 from snoozer.telemetry import log_format
-from snoozer.telemetry.log_format import LogFormat
+from snoozer.telemetry.configuration import LogFormat
 
 Event = Literal[
     "sign_in_asked",

@@ -10,8 +10,6 @@ from typing import Any
 
 from flask import Flask, request
 from jinja2 import StrictUndefined
-from opentelemetry.instrumentation.flask import FlaskInstrumentor
-from opentelemetry.metrics import NoOpMeterProvider
 from sqlalchemy import Engine
 from sqlalchemy.exc import DBAPIError
 from werkzeug.middleware.proxy_fix import ProxyFix
@@ -117,8 +115,6 @@ BLUEPRINTS = (
     health,
 )
 
-UNTRACED_PATHS = "healthz,readyz,metrics"
-
 
 class Site(Flask):
     """Flask whose templates escape everything, whatever the file is called, and fail on a missing variable."""
@@ -187,7 +183,11 @@ def from_environment() -> Flask:
     engine = make_engine(settings.database_url.get_secret_value(), name="web", pgbouncer=settings.pgbouncer)
     atexit.register(telemetry.start(service=telemetry.WEB, engine=engine, **settings.telemetry))
     app = create_app(engine=engine, settings=settings)
-    trace_requests(app)
+    if telemetry.reading.tracer is not None:
+        # Imported here, because most sites export no spans.
+        from snoozer.web.request_spans import trace_requests
+
+        trace_requests(app)
     request_counts.init_app(app)
     # Pages are already served while this waits: /healthz is 200, and /readyz is 503 until the schema exists.
     Thread(target=_report_missing_schema, args=(engine,), name="schema", daemon=True).start()
@@ -197,13 +197,3 @@ def from_environment() -> Flask:
 def _report_missing_schema(engine: Engine) -> None:
     with suppress(DBAPIError):
         schema.wait_until_migrated(engine, stopping=Event())
-
-
-def trace_requests(app: Flask) -> None:
-    """Traces all requests, even if an earlier before_request function refuses them."""
-    FlaskInstrumentor().instrument_app(  # type: ignore[no-untyped-call]
-        app, excluded_urls=UNTRACED_PATHS, meter_provider=NoOpMeterProvider()
-    )
-    # The instrumentor adds its function last; a request refused before it would have no span, and log a warning.
-    functions = app.before_request_funcs[None]
-    functions.insert(0, functions.pop())

@@ -21,7 +21,7 @@ from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.db.roles import Role
 from snoozer.people import accounts
 from snoozer.settings import Settings
-from snoozer.snoozes import day_shapes
+from snoozer.snoozes import chosen_shape
 from snoozer.telemetry import security_log
 from snoozer.translations import speaking
 from snoozer.web import context
@@ -92,7 +92,7 @@ def current_account() -> Account | None:
                     context.use_locale(g.account.locale)
                     present = list_changes.present(connection)
                     g.snapshot = present.snapshot
-                    days = day_shapes.find_days(connection, account_id=g.account.id, zone=g.account.zone)
+                    days = chosen_shape.find_days(connection, account_id=g.account.id, zone=g.account.zone)
                     g.times = TimeFormatter(now=present.now, zone=g.account.zone, locale=g.account.locale, days=days)
                     g.delivery = _of_person(connection, context.delivery_status(connection), g.account)
                     g.troubled_mailboxes = mailboxes.troubled(connection, account_id=g.account.id)

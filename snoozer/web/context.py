@@ -4,7 +4,7 @@ whether delivery fails."""
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from flask import Flask, abort, current_app, g, get_flashed_messages, request
 from flask import flash as queue_message
@@ -16,8 +16,10 @@ from snoozer.db.engine import limit_transaction
 from snoozer.db.errors import DEADLOCK, is_timeout, sqlstate
 from snoozer.db.queries import delivery
 from snoozer.db.queries.delivery import DeliveryStatus
-from snoozer.people.oidc.provider import Provider
 from snoozer.settings import Settings
+
+if TYPE_CHECKING:
+    from snoozer.people.oidc.provider import Provider
 
 T = TypeVar("T")
 
@@ -45,7 +47,12 @@ class FlashMessage(NamedTuple):
 
 def init_app(app: Flask, *, engine: Engine, settings: Settings) -> None:
     app.extensions[_KEY] = (engine, settings)
-    app.extensions[_OIDC] = None if settings.oidc is None else Provider(settings.oidc)
+    app.extensions[_OIDC] = None
+    if settings.oidc is not None:
+        # Imported here, because most sites have no provider, and it needs several libraries.
+        from snoozer.people.oidc.provider import Provider
+
+        app.extensions[_OIDC] = Provider(settings.oidc)
 
 
 def settings() -> Settings:
@@ -58,7 +65,7 @@ def engine() -> Engine:
     return found
 
 
-def oidc_provider() -> Provider | None:
+def oidc_provider() -> "Provider | None":
     """The organisation's provider, which keeps its document and keys; None if none is configured."""
     found: Provider | None = current_app.extensions[_OIDC]
     return found

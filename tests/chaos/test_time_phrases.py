@@ -14,8 +14,9 @@ from pathlib import Path
 from random import Random, SystemRandom
 from zoneinfo import ZoneInfo
 
-from snoozer.timephrase import ParsedTime, ParseError, parse
 from snoozer.timephrase.locales import LANGUAGES
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.timephrase.zones import NAMES
 
 FULL = os.environ.get("SNOOZER_STORM") == "1"

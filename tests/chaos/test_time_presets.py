@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import Preset, presets
+from snoozer.timephrase.presets import Preset, presets
 from snoozer.timephrase.zones import NAMES
 
 FULL = os.environ.get("SNOOZER_STORM") == "1"

@@ -15,7 +15,7 @@ from snoozer.cli import commands
 from snoozer.queue import queue
 from snoozer.queue.reminder import Claim, Deferral, Send
 from snoozer.settings import Settings
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from tests.api_sites import a_site
 from tests.db import transitions
 from tests.db.transitions import mark_uncertain_one, refuse_one, release_one

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
 from snoozer.delivery.settling import Ending, settle
 from snoozer.queue import queue
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from snoozer.snoozes import day_shapes
 from snoozer.timephrase.day_shape import DayShape
 from tests.factories import ANN, HOUR, now

@@ -8,8 +8,8 @@ from uuid import uuid4
 from sqlalchemy import Connection, Engine, select, text, true
 
 from snoozer.db.models import Snooze
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.models.state import state_of
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.queue import events
 from tests.factories import HOUR, a_snooze, now
 

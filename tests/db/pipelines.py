@@ -15,8 +15,7 @@ from snoozer.delivery.settling import Settler
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.server_limits import ServerLimits
 from snoozer.queue.fact_journal import FactJournal
-from snoozer.queue.ledger import UncertainPolicy
-from snoozer.queue.reminder import Send
+from snoozer.queue.reminder import Send, UncertainPolicy
 from tests.mail.scripted_server import ScriptedServer
 
 TIMEOUT = 60

@@ -10,7 +10,7 @@ from snoozer.db.models import MailboxMessage
 from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Act, By, Result
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from tests import acting
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now, the_row
 

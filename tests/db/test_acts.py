@@ -16,7 +16,7 @@ from sqlalchemy import Engine
 from sqlalchemy.exc import IntegrityError
 
 from snoozer.settings import Settings
-from snoozer.timephrase import Recurrence, next_occurrence
+from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.web import create_app
 from tests.db import act_doors, transitions
 from tests.db.act_doors import DOORS, FIRST, LATER, NEXT, STATES, TIME, Site, api, promise_of

@@ -11,7 +11,8 @@ from snoozer.db.queries import api_snoozes
 from snoozer.db.queries import snoozes as pages
 from snoozer.delivery.chores import chores
 from snoozer.queue import archive, ledger, queue
-from snoozer.queue.ledger import Recorded, UncertainPolicy
+from snoozer.queue.ledger import Recorded
+from snoozer.queue.reminder import UncertainPolicy
 from tests.acting import cancel
 from tests.db.archived import (
     DAY,

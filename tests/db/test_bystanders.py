@@ -12,9 +12,8 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import mailbox_store
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import UncertainPolicy
 from snoozer.queue.promise import ReminderTime
-from snoozer.queue.reminder import Claim, Send
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 from snoozer.snoozes.acts import Pause, Skip, Wake
 from tests import acting
 from tests.db.links import DAILY

@@ -14,7 +14,7 @@ from snoozer.db.engine import make_engine
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, FairScheduler, claim_and_reserve, no_failpoint
 from snoozer.delivery.refused_rows import ReserveError
 from snoozer.queue import queue
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from tests.db.operations import operate
 from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, release_one
 from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send

@@ -17,7 +17,7 @@ from snoozer.delivery.settling import Ending, finish, settle
 from snoozer.queue import queue
 from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Deferral, DeliveryOutcome
-from snoozer.snoozes import day_shapes
+from snoozer.snoozes import chosen_shape, day_shapes
 from snoozer.timephrase.day_shape import DayShape
 from tests.acting import reschedule
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, resting, take, turn
@@ -367,7 +367,7 @@ def test_the_preview_tells_what_moves_and_changes_nothing(engine: Engine) -> Non
     a_snooze(engine, remind_at=now() + 3 * HOUR, at_any_hour=True)
     before = the_row(engine, id)
     with engine.connect() as connection:
-        preview = day_shapes.preview(
+        preview = chosen_shape.preview(
             connection, user_email=ANN, zone="UTC", old=day_shapes.NO_SHAPE, new=tonight, now=now()
         )
     [move] = preview.first

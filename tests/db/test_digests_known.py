@@ -11,8 +11,7 @@ from snoozer.delivery.chores import chores
 from snoozer.mail.links import Action, Link
 from snoozer.mailboxes import inbox
 from snoozer.queue import ledger
-from snoozer.queue.ledger import UncertainPolicy
-from snoozer.queue.reminder import Send
+from snoozer.queue.reminder import Send, UncertainPolicy
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.acts import Pause
 from tests import acting

@@ -8,8 +8,9 @@ import pytest
 from sqlalchemy import Engine, make_url, text
 from sqlalchemy.exc import DBAPIError, OperationalError
 
-from snoozer.db.engine import autocommit, make_engine, parse_url
+from snoozer.db.engine import autocommit, make_engine
 from snoozer.db.errors import is_read_only, is_transient
+from snoozer.db.url import parse_url
 
 
 @pytest.mark.parametrize(

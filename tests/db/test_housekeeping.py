@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.delivery.chores import chores
+from snoozer.delivery.chores import chores, recovery
 from snoozer.delivery.chores.chore_runner import record_server_start, run_exclusive, run_if_due
 from snoozer.queue import workers
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from tests.db.transitions import a_reserved_send, claim, lapse, mark
 from tests.factories import HOUR, a_snooze, the_events, the_row
 
-CONFIG = chores.SweepConfig(
+CONFIG = recovery.SweepConfig(
     lease=timedelta(seconds=90),
     dead_after=timedelta(seconds=10),
     delay=timedelta(0),
@@ -34,7 +34,7 @@ def test_a_sweep_declares_workers_dead_recovers_and_retires(engine: Engine) -> N
     claim(engine, worker="silent")
     exhausted = a_snooze(engine, attempts=5)
     since_start = timedelta(microseconds=1)
-    swept = chores.sweep(engine, config=_with(dead_after=since_start))
+    swept = recovery.sweep(engine, config=_with(dead_after=since_start))
     assert (swept.dead_workers, [row.id for row in swept.recovered], swept.retired) == (["silent"], [held], [exhausted])
     assert the_events(engine, held) == ["recovered"]
     assert the_events(engine, exhausted) == ["retired"]
@@ -45,7 +45,7 @@ def test_the_hold_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> N
     held, send = a_reserved_send(engine)
     mark(engine, send)
     lapse(engine, [held.id])
-    chores.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
+    recovery.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
     assert the_row(engine, held.id).outcome == "retired"
     assert the_events(engine, held.id) == ["recovered", "uncertain", "retired"]
 
@@ -54,7 +54,7 @@ def test_the_hold_policy_makes_no_case_of_what_was_never_sent(engine: Engine) ->
     held = a_snooze(engine)
     claim(engine, worker="w")
     lapse(engine, [held])
-    chores.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
+    recovery.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
     assert (the_row(engine, held).outcome, the_events(engine, held)) == (None, ["recovered"])
 
 
@@ -62,7 +62,7 @@ def test_three_clocks_at_once_do_each_chore_once(engine: Engine) -> None:
     ids = [a_snooze(engine) for _ in range(50)]
     claim(engine, worker="w")
     lapse(engine, ids)
-    clocks = [Thread(target=chores.sweep, args=(engine,), kwargs={"config": CONFIG}) for _ in range(3)]
+    clocks = [Thread(target=recovery.sweep, args=(engine,), kwargs={"config": CONFIG}) for _ in range(3)]
     for clock in clocks:
         clock.start()
     for clock in clocks:
@@ -83,11 +83,11 @@ def test_a_row_that_cannot_be_recovered_does_not_stop_the_others(engine: Engine)
     claim(engine, worker="w", batch_size=7)
     lapse(engine, ids)
     with broken_row(engine, ids[3]):
-        swept = chores.sweep(engine, config=CONFIG)
+        swept = recovery.sweep(engine, config=CONFIG)
     assert sorted(row.id for row in swept.recovered) == ids[:3] + ids[4:]
     assert swept.retired == [exhausted]
     assert the_events(engine, ids[3]) == []
-    assert [row.id for row in chores.sweep(engine, config=CONFIG).recovered] == [ids[3]]
+    assert [row.id for row in recovery.sweep(engine, config=CONFIG).recovered] == [ids[3]]
 
 
 def test_a_worker_is_not_declared_dead_after_an_outage_of_the_database(engine: Engine) -> None:
@@ -99,10 +99,10 @@ def test_a_worker_is_not_declared_dead_after_an_outage_of_the_database(engine: E
     [held] = claim(engine, worker="slow")
     lapse(engine, [held.id])
     seen_for(engine, "1 second")
-    swept = chores.sweep(engine, config=CONFIG)
+    swept = recovery.sweep(engine, config=CONFIG)
     assert (swept.dead_workers, swept.recovered) == ([], [])
     seen_for(engine, "30 seconds")
-    swept = chores.sweep(engine, config=CONFIG)
+    swept = recovery.sweep(engine, config=CONFIG)
     assert (swept.dead_workers, [row.id for row in swept.recovered]) == (["slow"], [held.id])
 
 
@@ -113,9 +113,9 @@ def test_a_worker_has_one_lease_to_extend_its_claims_after_an_outage(engine: Eng
     [held] = claim(engine, worker="slow")
     lapse(engine, [held.id])
     seen_for(engine, "60 seconds")
-    assert chores.sweep(engine, config=CONFIG).recovered == []
+    assert recovery.sweep(engine, config=CONFIG).recovered == []
     seen_for(engine, "2 minutes")
-    assert [row.id for row in chores.sweep(engine, config=CONFIG).recovered] == [held.id]
+    assert [row.id for row in recovery.sweep(engine, config=CONFIG).recovered] == [held.id]
 
 
 def test_each_start_of_the_server_is_recorded_once_and_earlier_ones_are_deleted(engine: Engine) -> None:
@@ -220,5 +220,5 @@ def seen_for(engine: Engine, interval: str) -> None:
         )
 
 
-def _with(**changed: Any) -> chores.SweepConfig:
+def _with(**changed: Any) -> recovery.SweepConfig:
     return replace(CONFIG, **changed)

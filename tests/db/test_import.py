@@ -10,10 +10,11 @@ from snoozer.db.models import Account
 from snoozer.db.queries import imports as queries
 from snoozer.delivery.chores import chores
 from snoozer.people import accounts
+from snoozer.people.limits import Limits
 from snoozer.people.personal_data import importing
 from snoozer.people.personal_data.files import FILES
 from snoozer.people.personal_data.importing import Imported
-from snoozer.people.quotas import Limits, QuotaReached
+from snoozer.people.quotas import QuotaReached
 from snoozer.queue.promise import EXPORTED
 from snoozer.settings import Settings
 from tests.choices import VALUES

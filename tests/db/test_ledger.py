@@ -10,8 +10,8 @@ from sqlalchemy.exc import IntegrityError
 from snoozer.db import accounts
 from snoozer.mail.compose import ReminderWriter
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import UncertainPolicy
 from snoozer.queue.promise import ReminderTime
+from snoozer.queue.reminder import UncertainPolicy
 from tests.acting import cancel, reschedule
 from tests.db.transitions import (
     HOLD,

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import OperationalError
 
 from snoozer.db.engine import make_engine
-from snoozer.queue.listen_notify import NotifyListener, listen
+from snoozer.queue.listen_notify import listen, notify_listener
 from tests.db.transitions import claim, finalize
 from tests.factories import HOUR, a_snooze, now
 from tests.stalling import StallingWay
@@ -19,9 +19,9 @@ TIMEOUT = 60
 
 
 @contextmanager
-def listening(engine: Engine, *, initial_backoff: float = 0.1) -> Iterator[SimpleQueue[None]]:
+def listening(engine: Engine, *, first_wait: float = 0.1) -> Iterator[SimpleQueue[None]]:
     calls: SimpleQueue[None] = SimpleQueue()
-    listener = NotifyListener(engine, on_notify=lambda: calls.put(None), initial_backoff=initial_backoff)
+    listener = notify_listener(engine, on_notify=lambda: calls.put(None), first_wait=first_wait)
     listener.start()
     try:
         wait_for_a_listener(engine)
@@ -88,7 +88,7 @@ def test_rows_due_later_and_the_updates_of_workers_do_not_notify(engine: Engine)
 
 
 def test_a_connection_that_was_cut_is_replaced(engine: Engine) -> None:
-    with listening(engine, initial_backoff=0) as calls:
+    with listening(engine, first_wait=0) as calls:
         [first] = listeners(engine)
         with engine.begin() as connection:
             connection.execute(text("SELECT pg_terminate_backend(:pid)"), {"pid": first})

@@ -8,8 +8,8 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db.engine import autocommit
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import Reserved, UncertainPolicy
-from snoozer.queue.reminder import Claim, Send
+from snoozer.queue.ledger import Reserved
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 from tests.db.transitions import SHA, a_fact, a_reserved_send, claim, mark, release, release_one, schedule_next_one
 from tests.factories import HOUR, a_kept_message, a_snooze, now
 

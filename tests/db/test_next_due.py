@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import Engine, text
 
 from snoozer.db.engine import autocommit, make_engine
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.queue import queue
 from tests.db.reading import reading
 from tests.factories import HOUR, a_snooze, now, the_row

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from snoozer.delivery.settling import finish
 from snoozer.snoozes import zone_change
 from snoozer.snoozes.acts import Act, Annotate, End, Move, Pause, Result, Resume, Skip, Snooze, Wake
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from tests import acting
 from tests.db.series import (
     DAY,

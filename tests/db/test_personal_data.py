@@ -23,7 +23,7 @@ from snoozer.notify.feeds.calendar import rule_of
 from snoozer.people import accounts
 from snoozer.people.personal_data.files import FILES
 from snoozer.people.personal_data.table import COLUMNS, read_cell, write_cell
-from snoozer.timephrase import parse
+from snoozer.timephrase.parse import parse
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import zone_of
 from tests.db.archived import RETENTION, finished

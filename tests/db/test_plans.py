@@ -12,9 +12,8 @@ from snoozer.db import engine as engine_module
 from snoozer.db.engine import TimeoutConnection, make_engine
 from snoozer.db.statements import statement
 from snoozer.queue import digests, ledger, queue
-from snoozer.queue.ledger import UncertainPolicy
 from snoozer.queue.queue import HeldClaims
-from snoozer.queue.reminder import Claim, Deferral, Send
+from snoozer.queue.reminder import Claim, Deferral, Send, UncertainPolicy
 from tests.db.reading import reading
 from tests.db.transitions import a_fact, mark_uncertain_one, refuse_one, release_one, schedule_next_one
 

@@ -11,7 +11,7 @@ from snoozer.db import mailbox_store
 from snoozer.delivery.settling import finish
 from snoozer.queue import ledger
 from snoozer.queue.reminder import Claim, Send
-from snoozer.timephrase import Recurrence, next_occurrence
+from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from tests.db.invariants import look
 from tests.db.links import (
     DAILY,

@@ -17,7 +17,8 @@ from snoozer.mailboxes import inbox
 from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
 from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import replies
-from snoozer.timephrase import Recurrence, parse
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.recurrence import Recurrence
 from tests.acting import reschedule, snooze, undo
 from tests.factories import ANN, People, a_mailbox, an_original, now, the_events, the_row
 from tests.mail.answers import MACHINES, PEOPLE, an_answer

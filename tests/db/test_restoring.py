@@ -13,11 +13,11 @@ from snoozer.db.models import Account
 from snoozer.delivery.chores import chores
 from snoozer.delivery.chores.erasing import erase_accounts
 from snoozer.people import accounts
+from snoozer.people.limits import Limits
 from snoozer.people.personal_data import deletion, importing, restoring
 from snoozer.people.personal_data.files import FILES
 from snoozer.people.personal_data.reading import NotAnExport
 from snoozer.people.personal_data.restoring import Restored
-from snoozer.people.quotas import Limits
 from snoozer.settings import Settings
 from tests.db.archived import RETENTION, finished, sent
 from tests.export_files import DAY, read_bytes

@@ -13,8 +13,7 @@ from snoozer.db.models import MailboxMessage
 from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
 from snoozer.delivery.settling import Ending, settle
 from snoozer.queue import queue
-from snoozer.queue.ledger import UncertainPolicy
-from snoozer.queue.reminder import DeliveryOutcome
+from snoozer.queue.reminder import DeliveryOutcome, UncertainPolicy
 from tests.db.invariants import look
 from tests.db.links import DAILY
 from tests.factories import ANN, HOUR, People, a_mailbox, a_snooze, now, the_events, the_row

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import Engine, event, text
 from sqlalchemy.exc import IntegrityError
 
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery.claiming import SWEEP_SECONDS, FairScheduler
 from snoozer.delivery.key_sweep import KeySweep
 from snoozer.queue import breaker, queue

@@ -24,8 +24,8 @@ from snoozer.delivery.settling import (
     settle,
 )
 from snoozer.queue.fact_journal import FactJournal
-from snoozer.queue.ledger import Refusal, UncertainPolicy
-from snoozer.queue.reminder import Claim, DeliveryOutcome, Failure, Send
+from snoozer.queue.ledger import Refusal
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Failure, Send, UncertainPolicy
 from tests.db.transitions import a_fact, a_reserved_send, claim, mark, record, recovered, reserve
 from tests.factories import a_snooze, the_events, the_row, the_send
 

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 from snoozer.mail.compose import ReminderWriter
 from snoozer.mailboxes import inbox
 from snoozer.queue import ledger
-from snoozer.queue.reminder import Send
+from snoozer.queue.reminder import Send, UncertainPolicy
 from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one
 from tests.factories import ANN, HOUR, a_kept_message, now
 
@@ -90,5 +90,5 @@ def test_a_reminder_that_came_back_is_known_to_have_arrived(engine: Engine) -> N
     come_back(engine, send)
     with engine.begin() as connection:
         mark_uncertain_one(connection, send)
-        policy = ledger.UncertainPolicy(hold=timedelta(0), lookups=2)
+        policy = UncertainPolicy(hold=timedelta(0), lookups=2)
         assert ledger.verify(connection, uncertainty=policy, batch_size=10) == [(held.id, True)]

@@ -7,8 +7,8 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import support
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.queries import cases, metrics
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from tests.db.reading import reading
 from tests.db.transitions import claim
 from tests.factories import HOUR, a_snooze, now

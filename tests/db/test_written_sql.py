@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.snoozes import recurrence
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from tests.db.every_state import STATES
 from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
 from tests.factories import HOUR, a_snooze, now, the_row, the_send

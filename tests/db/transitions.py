@@ -8,9 +8,9 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import mailbox_store
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import Fact, Refusal, Reserved, UncertainPolicy
+from snoozer.queue.ledger import Fact, Refusal, Reserved
 from snoozer.queue.queue import Lane
-from snoozer.queue.reminder import Claim, Failure, Recovered, Send
+from snoozer.queue.reminder import Claim, Failure, Recovered, Send, UncertainPolicy
 from tests.factories import a_snooze
 
 LEASE = timedelta(seconds=90)

@@ -17,7 +17,8 @@ from snoozer.mailboxes.imap.folder_names import (
     snoozed_folder,
     snoozed_label,
 )
-from snoozer.timephrase import ParseError, parse
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 
 NOW = datetime(2026, 11, 23, 12, 0, tzinfo=UTC)
 DELIMITERS = st.sampled_from([".", "/", "\\", "|", None])

@@ -13,7 +13,7 @@ from snoozer.mailboxes.imap import Login, Server
 from snoozer.mailboxes.imap.folders import OurFolders
 from snoozer.mailboxes.sync.session import NoticeSender, Session
 from snoozer.mailboxes.sync.sync import Outcome, Sync
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from tests.factories import a_snooze, an_original, now, the_send
 from tests.imap.dovecot import PASSWORD
 from tests.imap.mailboxes import MailServer, a_message, connect

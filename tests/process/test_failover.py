@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import text
 
 from snoozer.db import schema
-from snoozer.db.engine import make_engine, parse_url
+from snoozer.db.engine import make_engine
+from snoozer.db.url import parse_url
 from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
 from tests.factories import HOUR, a_snooze, now, the_row

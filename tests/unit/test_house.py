@@ -47,6 +47,7 @@ STATEMENT_NOUNS = {
 PARTS = {"queue": ["queue", "changes"]}
 # Functions that read by the ORM, and what calls no statement.
 WITHOUT_COUNTERPART = {
+    "day_shapes": {"shape_of"},
     "queue": {"asked_terms"},
     "health_checks": {"violations"},
     "mailbox_store": {"move"},

@@ -11,6 +11,7 @@ import pytest
 from opentelemetry.sdk.trace import TracerProvider
 
 from snoozer.telemetry import log_format, security_log
+from snoozer.telemetry.configuration import LogFormat
 
 CANARY = "canary4711"
 
@@ -70,9 +71,7 @@ def test_an_event_of_the_security_log_states_its_facts(capsys: pytest.CaptureFix
 
 
 @pytest.mark.parametrize("style", ["text", "json"])
-def test_the_text_of_an_exception_is_not_logged(
-    style: log_format.LogFormat, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_text_of_an_exception_is_not_logged(style: LogFormat, capsys: pytest.CaptureFixture[str]) -> None:
     log_format.configure(style, process="web")
     try:
         try:

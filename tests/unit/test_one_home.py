@@ -25,6 +25,12 @@ class Concept:
 
 
 CONCEPTS = {
+    # `bisect`. The batches of the pipeline are of several transactions.
+    "finding the row that fails by halving": Concept(
+        text=re.compile(r"middle = len\("),
+        homes=frozenset({"db/bisection.py"}),
+        others=frozenset({"delivery/pipeline.py"}),
+    ),
     # The function `snooze_promise`; rows of the archive have another type than it takes.
     "the promise": Concept(
         text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),

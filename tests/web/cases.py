@@ -10,7 +10,7 @@ from sqlalchemy import Engine
 
 from snoozer.operators import chunks
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from snoozer.web import context
 from tests.db.transitions import mark_uncertain_one, release_one
 from tests.factories import HOUR, a_snooze, now

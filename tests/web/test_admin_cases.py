@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text, update
 
 from snoozer.db.models import Send
 from snoozer.queue import events, ledger, queue, workers
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from tests.factories import HOUR, a_snooze, now
 from tests.web.cases import CANARY, an_uncertain_case, page, visible_text
 

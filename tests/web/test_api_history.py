@@ -8,7 +8,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
 from snoozer.queue import events
-from snoozer.snoozes import day_shapes
+from snoozer.snoozes import chosen_shape
 from snoozer.timephrase.day_shape import DayShape
 from tests.factories import HOUR, People, Person, a_mailbox, a_snooze, asked_for, now
 from tests.web.reminders import a_sent_reminder
@@ -123,7 +123,7 @@ def test_the_day_is_replaced_as_a_whole(client: FlaskClient, ann: Person, engine
     read = client.get(url, headers=ann.bearer)
     assert (read.get_json(), read.headers["ETag"]) == (saved.get_json(), etag)
     with engine.connect() as connection:
-        shape = day_shapes.find(connection, account_id=ann.id)
+        shape = chosen_shape.find(connection, account_id=ann.id)
     assert shape == DayShape(
         working_days=frozenset({1, 2, 4}), quiet_from=time(22), quiet_until=time(7), gathers_over=3
     )

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from tests.factories import HOUR, People, Person, a_kept_message, a_snooze, an_original, now, the_events, the_row
 
 SNOOZES = "/api/v1/snoozes"

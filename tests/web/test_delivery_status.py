@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, insert, text
 
 from snoozer.db.models import CircuitBreaker
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery.chores.returns import return_due
 from snoozer.settings import Settings
 from tests.factories import HOUR, People, a_kept_message, a_snooze, now

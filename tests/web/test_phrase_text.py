@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer import timephrase
+from snoozer.timephrase.parse import parse
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web.text.time_format import TimeFormatter
 from tests.factories import HOUR, a_kept_message, a_snooze, now, the_row
@@ -142,7 +142,7 @@ def test_a_recurrence_is_confirmed_when_it_is_saved(ann: FlaskClient, engine: En
 @pytest.mark.parametrize("locale", ["en", "en_US", "en_GB", "en_NZ", "en_CA", "en_IN", "en_AU", "de_DE", "fr_FR"])
 def test_a_time_is_shown_in_the_order_and_on_the_clock_it_is_read_in(locale: str) -> None:
     march = datetime(2027, 3, 1, tzinfo=UTC)
-    meant = timephrase.parse("11/5/2027 3:00", now=march, zone="UTC", locale=locale).at
+    meant = parse("11/5/2027 3:00", now=march, zone="UTC", locale=locale).at
     assert meant is not None
     shown = TimeFormatter(now=march, zone="UTC", locale=locale).words(datetime(2027, 11, 5, 14, tzinfo=UTC))
     assert ("November 5" in shown) == (meant.month == 11)

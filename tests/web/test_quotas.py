@@ -16,7 +16,7 @@ from snoozer.delivery.chores import chores
 from snoozer.mailboxes.inbound.lmtp_server import IncomingMail
 from snoozer.people import accounts
 from snoozer.settings import Settings
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from snoozer.web import create_app
 from tests.factories import ANN, HOUR, People, a_snooze, an_original, now
 from tests.web.reminders import a_link, a_sent_reminder

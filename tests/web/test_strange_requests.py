@@ -13,8 +13,9 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.settings import Settings
-from snoozer.web import context, create_app, trace_requests
+from snoozer.web import context, create_app
 from snoozer.web.people.sign_in.routes import RESPONSE_SECONDS
+from snoozer.web.request_spans import trace_requests
 from tests.conftest import HANG_SECONDS
 from tests.factories import ANN, People, a_snooze, now
 from tests.web.live_site import CHECKOUT

@@ -1,11 +1,9 @@
 from datetime import date, datetime, time
-from typing import Any
 
 from sqlalchemy import ARRAY, ForeignKey, Index, SmallInteger, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
-from snoozer.timephrase.day_shape import DayShape
 
 
 class SavedDayShape(Base):
@@ -36,8 +34,3 @@ class SavedDayShape(Base):
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
 
     __table_args__ = (Index("ix_day_shapes_refresh", "refresh_at"),)
-
-
-def shape_of(columns: dict[str, Any]) -> DayShape:
-    """The shape in these columns of a row."""
-    return DayShape(**{**columns, "working_days": frozenset(columns["working_days"])})

@@ -21,9 +21,6 @@ from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
 
-# The highest `schema_version` of rows that this release can deliver; others are left to newer workers.
-SUPPORTED_SCHEMA = 1
-
 
 class Snooze(Base):
     """One snoozed message (`email_snoozes`). docs/decisions explains `remind_at` and `scheduled_for`."""

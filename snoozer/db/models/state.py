@@ -10,7 +10,8 @@ from typing import Any
 from sqlalchemy import ColumnElement, and_, exists, func, literal_column, null, or_, select, true, tuple_
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models.snooze import EMAIL, SUPPORTED_SCHEMA, Send, Snooze
+from snoozer.db.models.snooze import EMAIL, Send, Snooze
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.state_words import State
 
 # A reminder that is overdue is tried again within this.

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Generic, Self, TypeVar
 
-from sqlalchemy import Connection, Row, Select, and_, select
-
-from snoozer.db.models import ArchivedSend, ArchivedSnooze, Send, Snooze
+from sqlalchemy import Row
 
 T = TypeVar("T")
 Found = Row[*tuple[Any, ...]]
@@ -59,22 +57,6 @@ class Page(Generic[T]):
 def columns(model: Any, names: str) -> list[Any]:
     """Columns of a model by their names, which are separated by spaces."""
     return [getattr(model, name) for name in names.split()]
-
-
-def live_or_archived(
-    connection: Connection, rows: Callable[..., Select[Any]], *, id: int, user_email: str, changing: bool
-) -> Found | None:
-    """One of a person's `rows(snooze, send)`, live or archived; with `changing`, a live one is locked until the
-    transaction ends and read after that, so that the result includes changes it waited for."""
-    is_live = and_(Snooze.id == id, Snooze.user_email == user_email)
-    if changing:
-        connection.execute(select(Snooze.id).where(is_live).with_for_update(key_share=True))
-    found = connection.execute(rows(Snooze, Send).where(is_live)).first()
-    if found is not None:
-        return found
-    archived = ArchivedSnooze.__table__.c
-    own = rows(ArchivedSnooze, ArchivedSend).where(archived.id == id, archived.user_email == user_email)
-    return connection.execute(own).first()
 
 
 def make_page(rows: Sequence[Any], *, size: int, at: Callable[[Any], datetime]) -> Page[Any]:

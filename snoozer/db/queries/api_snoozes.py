@@ -12,7 +12,8 @@ from sqlalchemy import Connection, Select, and_, select, true
 
 from snoozer.db.models import MailboxMessage, Send, Snooze, due_time, is_kept_by, is_send_of, promised_time
 from snoozer.db.models.state import in_state, may_be_in_state, state_of
-from snoozer.db.queries import Cursor, Found, Page, columns, live_or_archived, make_page
+from snoozer.db.queries import Cursor, Found, Page, columns, make_page
+from snoozer.db.queries.archived import live_or_archived
 from snoozer.db.state_words import State
 
 # Keeps the planner from the primary key, by which a person with old rows would read all newer rows of others.

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection, column, select, table
 
-from snoozer.db.models import PushDevice, PushKey
-from snoozer.db.queries import Found, columns
+from snoozer.db.queries import Found
+
+# Not the models: workers import this, and no models.
+_KEY = table("push_keys", *map(column, ("id", "public_key", "private_key")))
+_DEVICE_COLUMNS = "id name endpoint shows_subject problem failures sent_at created_at"
+_DEVICE = table("push_devices", column("account_id"), *map(column, _DEVICE_COLUMNS.split()))
 
 
 def of_account(connection: Connection, *, account_id: int) -> Sequence[Found]:
     """All devices of a person, oldest first."""
-    shown = select(*columns(PushDevice, "id name endpoint shows_subject problem failures sent_at created_at"))
-    return connection.execute(shown.where(PushDevice.account_id == account_id).order_by(PushDevice.id)).all()
+    return connection.execute(select(_DEVICE).where(_DEVICE.c.account_id == account_id).order_by(_DEVICE.c.id)).all()
 
 
 def newest_key(connection: Connection) -> Found | None:
     """The pair of keys with which devices are subscribed now; None if no pair was made yet."""
-    newest = select(*columns(PushKey, "id public_key private_key")).order_by(PushKey.id.desc())
-    return connection.execute(newest.limit(1)).first()
+    return connection.execute(select(_KEY).order_by(_KEY.c.id.desc()).limit(1)).first()

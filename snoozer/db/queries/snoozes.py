@@ -23,7 +23,8 @@ from snoozer.db.models import (
     promised_time,
 )
 from snoozer.db.models.state import in_state, is_overdue, state_of
-from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, live_or_archived, make_page
+from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_page
+from snoozer.db.queries.archived import live_or_archived
 
 Field = Literal["text", "from", "subject", "note"]
 # How many rows to read at a time.

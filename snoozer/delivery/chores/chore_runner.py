@@ -3,12 +3,15 @@
 import logging
 from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError, ProgrammingError
+from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.errors import is_timeout, is_transient
+from snoozer.db.bisection import bisect
+from snoozer.db.errors import is_of_rows, is_timeout
 from snoozer.db.statements import ALL_IDS, execute
 
 T = TypeVar("T")
@@ -70,24 +73,13 @@ def _batch(engine: Engine, name: str, chore: Chore[T]) -> list[T] | None:
         if is_timeout(error):
             log.warning("%s: took too long, and goes on at its next turn", name)
             return None
-        # A missing table, or a missing right, is missing for every row.
-        if is_transient(error) or isinstance(error, ProgrammingError):
+        if not is_of_rows(error):
             raise
-        return run_exclusive(engine, name, lambda connection: _skip_bad_rows(connection, name, chore, ALL_IDS))
+        return run_exclusive(engine, name, lambda connection: _skip_bad_rows(connection, name, chore))
 
 
-def _skip_bad_rows(connection: Connection, name: str, chore: Chore[T], id_range: range) -> list[T]:
-    """Halve the range until the part that fails is one row; the others are done."""
-    try:
-        with connection.begin_nested():
-            return chore(connection, id_range)
-    except DBAPIError as error:
-        if is_transient(error):
-            raise
-        if len(id_range) == 1:
-            log.warning("%s: row %d was left out: %s", name, id_range[0], type(error.orig).__name__)
-            return []
-    middle = len(id_range) // 2
-    return [
-        row for half in (id_range[:middle], id_range[middle:]) for row in _skip_bad_rows(connection, name, chore, half)
-    ]
+def _skip_bad_rows(connection: Connection, name: str, chore: Chore[T]) -> list[T]:
+    changed, failed = bisect(connection, ALL_IDS, partial(chore, connection), is_row_error=is_of_rows)
+    for id, error in failed:
+        log.warning("%s: row %d was left out: %s", name, id, type(error.orig).__name__)
+    return [*chain(*changed)]

@@ -1,19 +1,17 @@
-"""USE CASE of the clock: declare silent workers dead, recover their claims, retire exhausted rows, archive, prune.
+"""USE CASE of the clock: archive, prune, record statistics.
 
 Each chore is one short transaction under an advisory lock; a chore that another clock holds is skipped.
 """
 
 import logging
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from typing import Self
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
 
-from snoozer import telemetry
 from snoozer.db import (
     accounts,
     audit,
@@ -27,27 +25,24 @@ from snoozer.db import (
     webhooks,
 )
 from snoozer.db.audit import Entry
+from snoozer.db.bisection import bisect
 from snoozer.db.errors import error_text, is_transient
 from snoozer.db.roles import GROUP_ROLE_LIFETIME
 from snoozer.delivery.chores.chore_runner import (
     BATCH_SIZE,
     MAX_BATCHES,
     in_batches,
-    record_server_start,
     run_exclusive,
     run_if_due,
 )
+from snoozer.delivery.chores.recovery import ACTOR
 from snoozer.queue import archive as archive_db
-from snoozer.queue import digests, events, ledger, queue, workers
+from snoozer.queue import digests, queue, workers
 from snoozer.queue.archive import Archivable
-from snoozer.queue.ledger import UncertainPolicy
-from snoozer.queue.limits import MAX_CRASHES, MAX_RESENDS
-from snoozer.queue.reminder import Recovered
 from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ACTOR = "clock"
 # Rows of each kind in one transaction: about a second.
 MAX_PRUNED = 10_000
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -57,28 +52,6 @@ KEEP_OPERATIONS = timedelta(days=90)
 KEEP_CHANGES = timedelta(minutes=5)
 # By then a minute's last transactions are committed; and most uncertain sends are settled.
 RECORD_AGAIN, SETTLED_AFTER = timedelta(minutes=2), timedelta(hours=3)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepConfig:
-    """When a sweep acts. `delay` is how long a row whose worker was lost waits before its next claim."""
-
-    lease: timedelta
-    dead_after: timedelta
-    delay: timedelta
-    uncertainty: UncertainPolicy
-    deadline: timedelta
-
-    @classmethod
-    def from_settings(cls, settings: Settings) -> Self:
-        """The intervals of the settings."""
-        return cls(
-            lease=timedelta(seconds=settings.lease),
-            dead_after=timedelta(seconds=settings.worker_dead),
-            delay=timedelta(seconds=settings.poll),
-            uncertainty=settings.uncertainty,
-            deadline=timedelta(seconds=settings.deadline),
-        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,39 +65,6 @@ class Retention:
     def from_settings(cls, settings: Settings) -> Self:
         """The ages of the settings."""
         return cls(archive_after=timedelta(days=settings.archive_after_days), keep_months=settings.keep_months)
-
-
-@dataclass(frozen=True, kw_only=True)
-class SweepResult:
-    """Ids of the snoozes and workers that one sweep changed."""
-
-    recovered: list[Recovered] = field(default_factory=list)
-    retired: list[int] = field(default_factory=list)
-    orphans: list[int] = field(default_factory=list)
-    dead_workers: list[str] = field(default_factory=list)
-    verified: list[int] = field(default_factory=list)
-    abandoned: list[int] = field(default_factory=list)
-
-    @property
-    def cases(self) -> int:
-        """How many rows became cases."""
-        return len(self.retired) + sum(row.retired for row in self.recovered)
-
-
-def sweep(engine: Engine, *, config: SweepConfig) -> SweepResult:
-    """Run the chores that are due every few seconds."""
-    record_server_start(engine)
-    dead = run_exclusive(engine, "bury", lambda connection: workers.mark_dead(connection, dead_after=config.dead_after))
-    result = SweepResult(
-        dead_workers=dead or [],
-        recovered=in_batches(engine, "recover", partial(_recover, config=config)),
-        retired=in_batches(engine, "retire", _retire),
-        orphans=in_batches(engine, "doubt", partial(_expire_orphans, config=config)),
-        abandoned=in_batches(engine, "abandon", partial(_abandon, config=config)),
-        verified=in_batches(engine, "verify", partial(_verify, config=config)),
-    )
-    telemetry.count_sweep(recovered=result.recovered, retired=len(result.retired))
-    return result
 
 
 def archive(engine: Engine, *, config: Retention) -> int:
@@ -242,49 +182,6 @@ def _end_group_roles(connection: Connection) -> int:
     return len(ended)
 
 
-def _recover(connection: Connection, id_range: range, *, config: SweepConfig) -> list[Recovered]:
-    found = queue.recover(
-        connection,
-        batch_size=BATCH_SIZE,
-        lease=config.lease,
-        delay=config.delay,
-        hold=config.uncertainty.hold,
-        hold_for_operator=config.uncertainty.for_operator,
-        max_crashes=MAX_CRASHES,
-        max_resends=MAX_RESENDS,
-        id_range=id_range,
-    )
-    _append_events(connection, "recovered", [(row.id, {"worker": row.worker}) for row in found])
-    _append_events(connection, "uncertain", [(row.id, {"worker": row.worker}) for row in found if row.uncertain])
-    _append_events(connection, "retired", [(row.id, {}) for row in found if row.retired])
-    return found
-
-
-def _retire(connection: Connection, id_range: range) -> list[int]:
-    found = queue.retire(connection, batch_size=BATCH_SIZE, id_range=id_range)
-    _append_events(connection, "retired", [(id, {}) for id in found])
-    return found
-
-
-def _expire_orphans(connection: Connection, id_range: range, *, config: SweepConfig) -> list[int]:
-    found = ledger.expire_orphans(connection, deadline=config.deadline, batch_size=BATCH_SIZE, id_range=id_range)
-    _append_events(connection, "uncertain", [(id, {}) for id in found])
-    return found
-
-
-def _abandon(connection: Connection, id_range: range, *, config: SweepConfig) -> list[int]:
-    return ledger.abandon(connection, hold=config.uncertainty.hold, batch_size=BATCH_SIZE, id_range=id_range)
-
-
-def _verify(connection: Connection, id_range: range, *, config: SweepConfig) -> list[int]:
-    if not config.uncertainty.lookups or config.uncertainty.only_connected:
-        return []
-    checked = ledger.verify(connection, uncertainty=config.uncertainty, batch_size=BATCH_SIZE, id_range=id_range)
-    found = [id for id, was_found in checked if was_found]
-    _append_events(connection, "verified", [(id, {}) for id in found])
-    return found
-
-
 def _prune_events(connection: Connection, id_range: range, *, config: Retention) -> list[int]:
     return archive_db.prune_events(connection, keep_months=config.keep_months, batch_size=BATCH_SIZE, id_range=id_range)
 
@@ -304,19 +201,13 @@ def _archive(connection: Connection, *, config: Retention, after: Archivable | N
 
 
 def _move(connection: Connection, rows: Sequence[Archivable], *, config: Retention) -> int:
-    """Move a batch; if that fails, row by row, so that one bad row or month does not stop the others."""
-    try:
-        with connection.begin_nested():
-            archive_db.create_partitions(connection, months=sorted({row.month for row in rows}))
-            return len(queue.archive(connection, ids=[row.id for row in rows], older_than=config.archive_after))
-    except DBAPIError as error:
-        if is_transient(error):
-            raise
-        if len(rows) == 1:
-            log.warning("snooze %d cannot be archived: %s; it stays in the queue", rows[0].id, error_text(error))
-            return 0
-    return sum(_move(connection, [row], config=config) for row in rows)
+    """Move a batch without the rows that fail: one bad row or month does not stop the others."""
 
+    def move(part: Sequence[Archivable]) -> int:
+        archive_db.create_partitions(connection, months=sorted({row.month for row in part}))
+        return len(queue.archive(connection, ids=[row.id for row in part], older_than=config.archive_after))
 
-def _append_events(connection: Connection, kind: str, lines: Sequence[tuple[int, Mapping[str, object]]]) -> None:
-    events.append_many(connection, kind=kind, actor=ACTOR, route=ACTOR, lines=lines)
+    moved, failed = bisect(connection, rows, move, is_row_error=lambda error: not is_transient(error))
+    for row, error in failed:
+        log.warning("snooze %d cannot be archived: %s; it stays in the queue", row.id, error_text(error))
+    return sum(moved)

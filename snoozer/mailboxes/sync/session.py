@@ -17,7 +17,7 @@ from snoozer.mailboxes.imap.connection import no_failpoint
 from snoozer.mailboxes.imap.folder_names import Folder
 from snoozer.mailboxes.imap.folders import OurFolders, Status
 from snoozer.mailboxes.imap.messages import Fingerprint
-from snoozer.queue.ledger import UncertainPolicy
+from snoozer.queue.reminder import UncertainPolicy
 from snoozer.runtime.failpoint import FailpointHook
 
 INBOX = "INBOX"

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from authlib.common.security import generate_token
 from authlib.oauth2 import OAuth2Client, OAuth2Error
@@ -20,13 +20,11 @@ from joserfc import jws, jwt
 from joserfc.errors import JoseError
 from joserfc.jwk import ECKey, OKPKey, RSAKey, import_key
 
+from snoozer.people.oidc.claims import FRESH_SECONDS, Claims, OidcError
 from snoozer.people.oidc.registration import Registration
 from snoozer.runtime import outbound_http
 from snoozer.runtime.oauth import Http
 from snoozer.runtime.outbound_http import HttpError, Limits
-
-# Why a sign-in failed: the provider is away or misconfigured, refused the code, or its token is not valid for us.
-Code = Literal["away", "configuration", "refused", "token"]
 
 SECONDS = 10.0
 MAX_BYTES = 256 * 1024
@@ -35,8 +33,6 @@ KEEP_SECONDS = 3_600.0
 REREAD_SECONDS = 30.0
 # Allowed difference between clocks.
 LEEWAY_SECONDS = 60
-# The largest age of a fresh sign-in.
-FRESH_SECONDS = 600
 VERIFIER_LENGTH, STATE_LENGTH = 64, 43
 MAX_TOKEN_LENGTH = 32_000
 MAX_SUBJECT_LENGTH = 255
@@ -48,14 +44,6 @@ DISCOVERY = "/.well-known/openid-configuration"
 Key = RSAKey | ECKey | OKPKey
 
 
-class OidcError(Exception):
-    """The sign-in failed. The text is for the log: which check failed, without anything of a token."""
-
-    def __init__(self, code: Code, problem: str) -> None:
-        super().__init__(problem)
-        self.code = code
-
-
 @dataclass(frozen=True, kw_only=True)
 class Begun:
     """The start of a sign-in: the URL for the browser, and the state to keep until it returns."""
@@ -64,18 +52,6 @@ class Begun:
     state: str = field(repr=False)
     nonce: str = field(repr=False)
     verifier: str = field(repr=False)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Claims:
-    """The person who signed in. `email` is None unless the provider says that it is verified. `is_fresh` is True if the
-    person showed credentials there within FRESH_SECONDS, and False if only a session there identified them."""
-
-    issuer: str
-    subject: str
-    email: str | None
-    groups: tuple[str, ...]
-    is_fresh: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,8 +15,8 @@ from snoozer.db.models import Account
 from snoozer.db.queries import imports as queries
 from snoozer.db.statements import database_time
 from snoozer.people import quotas
+from snoozer.people.limits import Limits
 from snoozer.people.personal_data.reading import Reading
-from snoozer.people.quotas import Limits
 from snoozer.queue import archive, changes, events
 from snoozer.snoozes.input import SnoozeError, clean_phrase, parse_preset
 

@@ -20,10 +20,10 @@ from snoozer.db.statements import database_time
 from snoozer.mail import headers
 from snoozer.mailboxes import inbox
 from snoozer.people import quotas
+from snoozer.people.limits import Limits
 from snoozer.people.personal_data.originals import PLACES
 from snoozer.people.personal_data.reading import NotAnExport
 from snoozer.people.personal_data.rows import RowRefused, read_message_id
-from snoozer.people.quotas import Limits
 from snoozer.translations import gettext as _
 
 SIGNATURE = b"PK\x03\x04"

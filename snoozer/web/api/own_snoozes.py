@@ -14,7 +14,7 @@ from snoozer.people import quotas
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
 from snoozer.snoozes.input import SnoozeError
-from snoozer.timephrase import ParsedTime
+from snoozer.timephrase.result import ParsedTime
 from snoozer.web import context
 from snoozer.web.api import preconditions, rate_limits, serializers
 from snoozer.web.api.auth import bearer_token

@@ -15,7 +15,8 @@ from snoozer.queue.promise import CONDITIONS, OPTIONS, EnqueueOptions, ReminderT
 from snoozer.snoozes import input
 from snoozer.snoozes.acts import Wanted
 from snoozer.snoozes.input import SnoozeError
-from snoozer.timephrase import ParsedTime, next_occurrence
+from snoozer.timephrase.recurrence import next_occurrence
+from snoozer.timephrase.result import ParsedTime
 from snoozer.timephrase.zones import wall_time
 from snoozer.web import context
 from snoozer.web.api import serializers

@@ -10,9 +10,9 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.state_words import public_state
 from snoozer.queue.promise import CHOICES
-from snoozer.timephrase import Recurrence
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.timephrase.locales import Locale
+from snoozer.timephrase.recurrence import Recurrence
 from snoozer.web import context
 from snoozer.web.api import preconditions
 from snoozer.web.api.models.recurrence import RecurrenceRule

@@ -16,7 +16,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import accounts as queries
 from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
-from snoozer.snoozes import day_shapes, zone_change
+from snoozer.snoozes import chosen_shape, day_shapes, zone_change
 from snoozer.snoozes.day_shapes import NO_SHAPE
 from snoozer.snoozes.input import clean_phrase
 from snoozer.timephrase.day_shape import DayShapeError
@@ -203,7 +203,7 @@ def _presets(connection: Connection, account: Account) -> Presets:
 
 
 def _day(connection: Connection, account: Account) -> DayShape:
-    shape = day_shapes.find(connection, account_id=account.id) or NO_SHAPE
+    shape = chosen_shape.find(connection, account_id=account.id) or NO_SHAPE
     form = day_form.open_form(shape, today=_today(connection, account))
     texts = {name: form.values[name] or None for name in (*day_form.TIMES, *day_form.DATES)}
     return DayShape(

@@ -2,10 +2,11 @@
 
 from flask import Response
 
-from snoozer import timephrase
 from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.timephrase import zones
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import blueprint
 from snoozer.web.api.idempotency import respond
@@ -40,7 +41,7 @@ def read() -> Response:
     except OverflowError:
         raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
     try:
-        parsed = timephrase.parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
-    except timephrase.ParseError as error:
+        parsed = parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
+    except ParseError as error:
         raise Refused(422, error.code, error.message, **error.as_json()) from None
     return respond(200, Reading.model_validate(parsed.as_json()))

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from snoozer.db.models.snooze import SUPPORTED_SCHEMA
 from snoozer.db.queries import Found
 from snoozer.db.queries.cases import MAX_AHEAD
+from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.state_words import Answer, was_sent
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words

@@ -10,7 +10,7 @@ from typing import get_args
 from sqlalchemy import Connection
 from werkzeug.datastructures import MultiDict
 
-from snoozer import telemetry, timephrase
+from snoozer import telemetry
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
@@ -23,6 +23,8 @@ from snoozer.snoozes import acts, input, recurrence
 from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozes.input import SnoozeError
 from snoozer.snoozes.recurrence import Promised
+from snoozer.timephrase.presets import Preset, presets
+from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.web import auth, context
 from snoozer.web.context import ROUTE
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
@@ -41,7 +43,7 @@ class Submitted:
     """
 
     reminder_time: ReminderTime
-    reading: timephrase.ParsedTime | None = None
+    reading: ParsedTime | None = None
     typed: str | None = None
     every: bool = False
 
@@ -52,15 +54,15 @@ class SnoozeForm:
     means another time than shown; `series` is the series with a new time for every occurrence; `at_any_hour` if it may
     return even within quiet hours. A posted form without its field for replies does not change the reply policy."""
 
-    presets: tuple[timephrase.Preset, ...]
-    recent: tuple[timephrase.Preset, ...] = ()
+    presets: tuple[Preset, ...]
+    recent: tuple[Preset, ...] = ()
     phrase: str = ""
     note: str = ""
     reply_policy: ReplyPolicy = "keep"
     reply_scope: ReplyScope = "message"
     asks_about_replies: bool = False
     every: bool = False
-    reading: timephrase.ParsedTime | None = None
+    reading: ParsedTime | None = None
     series: ReminderTime | None = None
     error: SnoozeError | None = None
     meaning_changed: bool = False
@@ -84,7 +86,7 @@ class SnoozeForm:
         return status_of(self.error) if self.error else 200
 
 
-def status_of(error: SnoozeError | timephrase.ParseError) -> int:
+def status_of(error: SnoozeError | ParseError) -> int:
     """The HTTP status of a form that is shown again."""
     return 409 if error.code == CHANGED_MEANWHILE else 422
 
@@ -222,8 +224,8 @@ def _open(times: TimeFormatter, saved_times: SavedTimes, *, phrase: str, note: s
     return SnoozeForm(presets=presets, recent=tuple(recent[:MAX_RECENT]), phrase=phrase, note=note)
 
 
-def _parse_presets(times: TimeFormatter, choices: tuple[tuple[str, str], ...] | None) -> tuple[timephrase.Preset, ...]:
-    return timephrase.presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices)
+def _parse_presets(times: TimeFormatter, choices: tuple[tuple[str, str], ...] | None) -> tuple[Preset, ...]:
+    return presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices)
 
 
 def _parse_phrase(form: SnoozeForm, times: TimeFormatter) -> SnoozeForm:
@@ -250,7 +252,7 @@ def _submit(form: SnoozeForm, times: TimeFormatter, *, shown_at: str, typed: boo
     return Submitted(reminder_time=_answered(form, reminder_time), reading=form.reading, typed=phrase, every=form.every)
 
 
-def _with_alternative(reading: timephrase.ParsedTime | None, shown: datetime) -> timephrase.ParsedTime | None:
+def _with_alternative(reading: ParsedTime | None, shown: datetime) -> ParsedTime | None:
     """The reading with its alternative as shown; None if that is not an alternative of it. The alternative of "in a few
     hours" has moved on since then."""
     if reading is None or reading.alternative is None or abs(reading.alternative - shown) > SAME_MEANING:

@@ -6,13 +6,14 @@ from datetime import datetime
 from flask import Blueprint, abort, request
 from flask.typing import ResponseReturnValue
 
-from snoozer import timephrase
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.people import quotas
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import Result
 from snoozer.snoozes.input import SnoozeError
+from snoozer.timephrase.parse import parse_end
+from snoozer.timephrase.result import ParseError
 from snoozer.timephrase.zones import wall_time
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -68,11 +69,9 @@ def set_end(account: Account, id: int) -> ResponseReturnValue:
             until, count = None, None
             if request.form.get("act") != "never":
                 first = wall_time(row.promise, zone).date()
-                until, count = timephrase.parse_end(
-                    phrase, first=first, now=times.now, zone=zone, locale=account.locale
-                )
+                until, count = parse_end(phrase, first=first, now=times.now, zone=zone, locale=account.locale)
             result = act_on(connection, account, id, acts.End(until=until, times=count))
-        except (timephrase.ParseError, SnoozeError) as error:
+        except (ParseError, SnoozeError) as error:
             return snooze_page(connection, account, id=id, end=Typed(text=phrase, error=error))
     left = result.terms.recurrence if result.terms else None
     flash_done(f"{recurrence_text(left, times)}." if left else _("The next time is the last one."), result)

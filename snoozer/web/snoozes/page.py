@@ -13,7 +13,7 @@ from snoozer.mailboxes.read.keys import MessageKey
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
 from snoozer.snoozes.input import SnoozeError
-from snoozer.timephrase import ParseError
+from snoozer.timephrase.result import ParseError
 from snoozer.translations import gettext as _
 from snoozer.web.auth import saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash, found_or_404

@@ -6,9 +6,9 @@ from datetime import datetime
 from typing import Any
 
 from snoozer.queue.promise import ReminderTime
-from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.locales import Locale
+from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.translations import N_
 from snoozer.translations import gettext as _

@@ -60,8 +60,8 @@ GUARDS = (
     ),
     Guard(
         "a bad row is looked for",
-        "snoozer/delivery/refused_rows.py",
-        "if not is_row_error(error):",
+        "snoozer/db/bisection.py",
+        "if not rows or not is_row_error(error):",
         "if True:",
         "tests/db/test_claiming.py::test_a_row_too_long_for_the_ledger_delays_no_other",
     ),

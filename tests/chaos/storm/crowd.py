@@ -22,7 +22,7 @@ from psycopg.rows import dict_row
 from psycopg.types.json import Jsonb
 from sqlalchemy import Engine
 
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from tests.chaos.storm.doors import DOORS, Aim, NoAnswer, Reply, Statement, Undoing, Visit
 from tests.chaos.storm.fleet import until
 from tests.chaos.storm.history import History, read

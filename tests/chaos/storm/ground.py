@@ -18,7 +18,8 @@ from typing import Any, Protocol
 import psycopg
 
 from snoozer.db import schema
-from snoozer.db.engine import make_engine, parse_url
+from snoozer.db.engine import make_engine
+from snoozer.db.url import parse_url
 from snoozer.dev.postgres import Postgres
 from snoozer.operators import chunks
 from tests.chaos.storm.evidence import WITNESS, Evidence

@@ -16,7 +16,8 @@ from threading import Event, Thread
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
-from snoozer.db.engine import make_engine, parse_url
+from snoozer.db.engine import make_engine
+from snoozer.db.url import parse_url
 from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes import acts
 from snoozer.snoozes.input import Message

@@ -8,7 +8,8 @@ import time
 from pathlib import Path
 from random import Random
 
-from snoozer.db.engine import make_engine, parse_url
+from snoozer.db.engine import make_engine
+from snoozer.db.url import parse_url
 from tests.chaos.storm import nemeses, promises, testimony
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.crowd import Crowd, accounts

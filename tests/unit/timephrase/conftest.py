@@ -6,7 +6,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, ParseError, WorkingHours, parse
+from snoozer.timephrase.context import WorkingHours
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParsedTime, ParseError
 
 Typed = Callable[..., ParsedTime]
 ErrorOf = Callable[..., ParseError]

@@ -13,8 +13,9 @@ from zoneinfo import ZoneInfo
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from snoozer.timephrase import ParsedTime, ParseError, parse
 from snoozer.timephrase.locales import LANGUAGES
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.timephrase.zones import NAMES
 
 # Twice what the slowest known phrase takes; about 5 ms.

@@ -11,7 +11,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, ParseError, next_occurrence, parse
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.recurrence import next_occurrence
+from snoozer.timephrase.result import ParsedTime, ParseError
 
 CASES = Path(__file__).with_name("cases.json")
 CHECKOUT = Path(__file__).resolve().parents[3]
@@ -20,7 +22,8 @@ _EVERY_RESULT = """
 import json, sys
 from datetime import datetime
 from zoneinfo import ZoneInfo
-from snoozer.timephrase import ParseError, parse
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 results = []
 for case in json.load(sys.stdin):
     now = datetime.fromisoformat(case["now"]).replace(tzinfo=ZoneInfo(case["zone"]))

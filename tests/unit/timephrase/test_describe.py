@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from snoozer.timephrase import ParsedTime
 from snoozer.timephrase.describe import describe_recurrence
+from snoozer.timephrase.result import ParsedTime
 
 Typed = Callable[..., ParsedTime]
 

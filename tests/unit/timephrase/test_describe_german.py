@@ -4,8 +4,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from snoozer.timephrase import ParseError, parse
 from snoozer.timephrase.describe import distance, distance_back, span_in_words
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 from snoozer.translations import speaking
 from snoozer.web.text.time_format import TimeFormatter
 

@@ -5,7 +5,8 @@ from datetime import time
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, ParseError, WorkingHours
+from snoozer.timephrase.context import WorkingHours
+from snoozer.timephrase.result import ParsedTime, ParseError
 
 Typed = Callable[..., ParsedTime]
 ErrorOf = Callable[..., ParseError]

@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from snoozer.timephrase import ParseError, parse
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 
 ErrorOf = Callable[..., ParseError]
 

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from snoozer.timephrase import ParseError, locales, parse
+from snoozer.timephrase import locales
 from snoozer.timephrase.locales import LANGUAGES, WordList
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 
 WORD_FILES = Path(locales.__file__).parent / "words"
 MONDAY_MORNING = datetime(2026, 3, 2, 9, tzinfo=UTC)

@@ -3,7 +3,9 @@
 from datetime import UTC, datetime, time, timedelta
 from zoneinfo import ZoneInfo
 
-from snoozer.timephrase import WorkingHours, parse, presets
+from snoozer.timephrase.context import WorkingHours
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.presets import presets
 
 
 def test_presets_in_the_past_or_on_the_same_instant_are_not_offered() -> None:

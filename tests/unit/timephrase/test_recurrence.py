@@ -11,7 +11,8 @@ from dateutil.rrule import DAILY, FR, MO, MONTHLY, TH, TU, WEEKLY, YEARLY, rrule
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.timephrase import ParsedTime, Recurrence, next_occurrence
+from snoozer.timephrase.recurrence import Recurrence, next_occurrence
+from snoozer.timephrase.result import ParsedTime
 
 Typed = Callable[..., ParsedTime]
 ZONE = "America/New_York"

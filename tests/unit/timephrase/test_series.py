@@ -5,8 +5,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import ParseError, Recurrence, next_occurrence, parse_end
-from snoozer.timephrase.recurrence import shift_zone
+from snoozer.timephrase.parse import parse_end
+from snoozer.timephrase.recurrence import Recurrence, next_occurrence, shift_zone
+from snoozer.timephrase.result import ParseError
 from snoozer.timephrase.series import SeriesError, ending, is_occurrence, moved, present, rest
 
 BERLIN = "Europe/Berlin"

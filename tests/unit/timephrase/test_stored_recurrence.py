@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.timephrase import Recurrence, next_occurrence
 from snoozer.timephrase.describe import describe_recurrence
+from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 
 PLAIN: dict[str, Any] = {
     "unit": "day",

@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, Recurrence
-from snoozer.timephrase.recurrence import shift_zone
+from snoozer.timephrase.recurrence import Recurrence, shift_zone
+from snoozer.timephrase.result import ParsedTime
 
 BERLIN, NEW_YORK = "Europe/Berlin", "America/New_York"
 

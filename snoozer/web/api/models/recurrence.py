@@ -9,7 +9,7 @@ from pydantic import Field, ValidationError, WrapValidator
 from pydantic_core import PydanticCustomError
 
 from snoozer.snoozes.input import SnoozeError
-from snoozer.timephrase import Recurrence
+from snoozer.timephrase.recurrence import Recurrence
 from snoozer.timephrase.zones import wall_time
 from snoozer.web.api.models.fields import Request, whole
 

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal, Self, cast
+from typing import TYPE_CHECKING, Literal, Self, cast
 
 from snoozer.mailboxes import autoconfig
-from snoozer.mailboxes.discovery import Discovery
 from snoozer.mailboxes.imap.connection import Login, Server
 from snoozer.people import accounts
 from snoozer.runtime.outbound import MAX_HOST_LENGTH
 from snoozer.translations import gettext as _
 from snoozer.web.forms import one_line
+
+if TYPE_CHECKING:
+    from snoozer.mailboxes.discovery import Discovery
 
 MAX_USERNAME_LENGTH = 320
 MAX_PASSWORD_LENGTH = 1_000
@@ -43,7 +45,7 @@ class ServerForm:
         return replace(form, errors=dict(_errors(form, posted.get("password", ""))))
 
     @classmethod
-    def for_address(cls, address: str, found: Discovery) -> Self:
+    def for_address(cls, address: str, found: "Discovery") -> Self:
         """The form with the server that was found, or with the usual one to try by hand."""
         server = found.server
         if server is None:

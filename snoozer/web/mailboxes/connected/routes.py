@@ -5,7 +5,7 @@ from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
 from snoozer.db.queries import mailboxes as connected_mailboxes
-from snoozer.mailboxes import discovery, mail_providers, registry
+from snoozer.mailboxes import mail_providers, registry
 from snoozer.mailboxes.imap.connection import Login, Server
 from snoozer.mailboxes.mail_providers import Provider
 from snoozer.mailboxes.problems import Problem, explain
@@ -43,6 +43,9 @@ def ask_address(account: Account) -> ResponseReturnValue:
 @login_required
 def find_server(account: Account) -> ResponseReturnValue:
     """The second step: the server that was found, editable by hand, and the password."""
+    # Imported here, because it needs a DNS library, for a page that few people open, once.
+    from snoozer.mailboxes import discovery
+
     address = request.form.get("address", "").strip()
     try:
         domain = accounts.normalize(address).rpartition("@")[2]

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from werkzeug.datastructures import MultiDict
 
-from snoozer import timephrase
 from snoozer.snoozes import input
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.locales import Locale
+from snoozer.timephrase.result import ParsedTime
 from snoozer.web.forms import one_line
 from snoozer.web.text.time_format import TimeFormatter
 
@@ -24,7 +24,7 @@ class PresetRow:
 
     label: str = ""
     phrase: str = ""
-    reading: timephrase.ParsedTime | None = None
+    reading: ParsedTime | None = None
     error: SnoozeError | None = None
 
 

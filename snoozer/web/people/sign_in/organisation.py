@@ -12,7 +12,7 @@ from flask import Blueprint, Response, abort, redirect, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.people import organisation_sign_in, quotas
-from snoozer.people.oidc.provider import Claims, OidcError
+from snoozer.people.oidc.claims import Claims, OidcError
 from snoozer.people.organisation_sign_in import SESSION_LIFETIME, NotSignedIn
 from snoozer.telemetry import security_log
 from snoozer.translations import N_

@@ -4,8 +4,9 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
-from snoozer.snoozes import day_shapes
-from snoozer.snoozes.day_shapes import NO_SHAPE, Preview
+from snoozer.snoozes import chosen_shape, day_shapes
+from snoozer.snoozes.chosen_shape import Preview
+from snoozer.snoozes.day_shapes import NO_SHAPE
 from snoozer.timephrase.day_shape import DayShape
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -24,7 +25,7 @@ blueprint = Blueprint("day_shape", __name__, url_prefix="/settings/day")
 def show(account: Account) -> ResponseReturnValue:
     times = time_formatter()
     with context.transaction() as connection:
-        shape = day_shapes.find(connection, account_id=account.id) or NO_SHAPE
+        shape = chosen_shape.find(connection, account_id=account.id) or NO_SHAPE
     return _page(forms.open_form(shape, today=times.local(times.now).date()), shape)
 
 
@@ -35,11 +36,11 @@ def save(account: Account) -> ResponseReturnValue:
     times = time_formatter()
     form, shape = forms.read_submission(request.form, today=times.local(times.now).date())
     with context.transaction() as connection:
-        old = day_shapes.find(connection, account_id=account.id) or NO_SHAPE
+        old = chosen_shape.find(connection, account_id=account.id) or NO_SHAPE
         if shape is None:
             return _page(form, old), 422
         if request.form.get("act") != "save" or request.form.get("seen") != form.seen:
-            preview = day_shapes.preview(
+            preview = chosen_shape.preview(
                 connection, user_email=account.email, zone=account.zone, old=old, new=shape, now=times.now
             )
             return _page(form, shape, preview=preview)
