@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, Self
 from sqlalchemy import Connection
 
 from snoozer.db.statements import execute
-from snoozer.queue.promise import CHOICES, CONDITIONS, DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
+from snoozer.queue.promise import CONDITIONS, DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 
 # The binds of queue/release_claims.
 CLAIM_RELEASED = {
@@ -94,6 +94,10 @@ class Chosen(Terms):
         return Terms(**{name: getattr(self, name) for name in Terms.__dataclass_fields__})
 
 
+# The columns of peek/chosen that have other names than the fields.
+_COLUMNS = {"remind_at": "promise", "tried_at": "remind_at", "duration_hours": "snooze_duration_hours"}
+
+
 class Retry(NamedTuple):
     """When an operator has a snooze tried next for its promise: with all its attempts, if it starts `afresh`."""
 
@@ -125,7 +129,8 @@ class NewSnooze:
     def terms(self) -> dict[str, Any]:
         """As `enqueue_many` takes them."""
         message = {name: getattr(self, name) for name in ("message_id", "subject", "sender_email")}
-        return {**message, **_plain(self.time, vars(self.time)), **vars(self.options)}
+        hours = {"snooze_duration_hours": self.time.duration_hours}
+        return {**message, **_plain(self.time, vars(self.time)), **hours, **vars(self.options)}
 
 
 def asked_terms(time: ReminderTime) -> dict[str, Any]:
@@ -156,8 +161,9 @@ def lock_for_operator(connection: Connection, *, ids: Collection[int]) -> set[in
 
 def chosen(connection: Connection, *, ids: Collection[int]) -> list[Chosen]:
     """Returns snoozes in the order of their ids, except deleted and archived snoozes."""
-    rows = execute(connection, "peek/chosen", ids=list(ids), choices=list(CHOICES)).mappings()
-    return [Chosen(**{name: row[name] for name in row if name != "choices"}, **row["choices"]) for row in rows]
+    found = execute(connection, "peek/chosen", ids=list(ids))
+    names = {name: _COLUMNS.get(name, name) for name in Chosen.__dataclass_fields__}
+    return [Chosen(**{name: row[column] for name, column in names.items()}) for row in found.mappings()]
 
 
 def newer_cases(connection: Connection, *, ids: Collection[int], operation_id: int) -> dict[int, bool]:

@@ -65,6 +65,7 @@ NOT_EXPORTED = {
     "operation_members": "acts of operators on many rows; what was done to a snooze is in its events",
     "accepted_timelines": "of the database",
     "circuit_breakers": "of mail servers",
+    "definitions": "of the schema",
     "housekeeping_runs": "of the clock",
     "push_keys": "of the server",
     "queue_minutes": "counts of everybody's",

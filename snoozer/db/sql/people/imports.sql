@@ -155,6 +155,17 @@ ON CONFLICT DO NOTHING
 -- A page of an import's rows that still wait or are paused, as `queue/enqueue_many` takes them, with their creation
 -- times, by which a second import recognises them; and whether their messages are kept here. With `with_past` also rows
 -- that should have come back since: they come back now, and recurring ones continue after that.
+WITH read AS MATERIALIZED (
+    SELECT *
+    FROM import_rows
+    WHERE import_id = :import_id
+      AND verdict = 'new'
+      AND state IN ('waiting', 'paused')
+      AND (:with_past OR state = 'paused' OR promised > CURRENT_TIMESTAMP)
+      AND line > :after
+    ORDER BY line
+    LIMIT :batch_size
+)
 SELECT
     read.line,
     (to_jsonb(read) - 'sends') || read.options || jsonb_build_object(
@@ -169,11 +180,5 @@ SELECT
           AND kept.message_id = read.message_id
           AND kept.is_kept
     ) AS is_kept
-FROM import_rows AS read
-WHERE read.import_id = :import_id
-  AND read.verdict = 'new'
-  AND read.state IN ('waiting', 'paused')
-  AND (:with_past OR read.state = 'paused' OR read.promised > CURRENT_TIMESTAMP)
-  AND read.line > :after
+FROM read
 ORDER BY read.line
-LIMIT :batch_size

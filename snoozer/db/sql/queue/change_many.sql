@@ -47,12 +47,11 @@ SET remind_at = CASE WHEN act.keeps_promise THEN COALESCE(act.tried_at, snooze.r
     lease_expires_at = CASE WHEN act.keeps_claim THEN snooze.lease_expires_at END,
     behind_key = FALSE,
     updated_at = CURRENT_TIMESTAMP
-FROM jsonb_array_elements(CAST(:terms AS jsonb)) AS given (terms)
-CROSS JOIN LATERAL jsonb_populate_record(CAST(NULL AS email_snoozes), given.terms) AS term
-CROSS JOIN LATERAL jsonb_to_record(given.terms) AS act (
-    duration_hours int, paused boolean, keeps_promise boolean, keeps_claim boolean, stays_aside boolean,
+FROM jsonb_populate_recordset(CAST(NULL AS email_snoozes), CAST(:terms AS jsonb)) AS term
+JOIN jsonb_to_recordset(CAST(:terms AS jsonb)) AS act (
+    id bigint, duration_hours int, paused boolean, keeps_promise boolean, keeps_claim boolean, stays_aside boolean,
     tried_at timestamptz, afresh boolean
-)
+) ON act.id = term.id
 WHERE snooze.id = term.id
   AND snooze_keeps(:keeps)
 RETURNING snooze.id

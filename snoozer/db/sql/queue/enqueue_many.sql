@@ -6,14 +6,13 @@ INSERT INTO email_snoozes (
     traceparent, inactive, created_at
 )
 SELECT
-    :user_email, term.message_id, term.subject, term.sender_email, term.remind_at,
-    CAST(given.terms ->> 'duration_hours' AS integer), term.note, NULLIF(term.recurrence, 'null'), term.wall_time,
-    term.zone, term.time_kind, COALESCE(term.at_any_hour, FALSE), term.reply_policy, term.reply_scope,
+    :user_email, term.message_id, term.subject, term.sender_email, term.remind_at, term.snooze_duration_hours,
+    term.note, NULLIF(term.recurrence, 'null'), term.wall_time, term.zone, term.time_kind,
+    COALESCE(term.at_any_hour, FALSE), term.reply_policy, term.reply_scope,
     CASE WHEN term.reply_policy IS NOT NULL THEN CURRENT_TIMESTAMP END, COALESCE(term.priority, 0),
     COALESCE(term.max_attempts, 5), term.serialization_key, term.reference, :traceparent,
     COALESCE(term.inactive, FALSE), COALESCE(term.created_at, CURRENT_TIMESTAMP)
-FROM jsonb_array_elements(CAST(:terms AS jsonb)) AS given (terms)
-CROSS JOIN LATERAL jsonb_populate_record(CAST(NULL AS email_snoozes), given.terms) AS term
+FROM jsonb_populate_recordset(CAST(NULL AS email_snoozes), CAST(:terms AS jsonb)) AS term
 ORDER BY term.message_id
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO NOTHING
 RETURNING id, message_id

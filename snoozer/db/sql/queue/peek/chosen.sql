@@ -1,36 +1,12 @@
--- Locked snoozes as an act finds them, with the columns that are named in `choices`. It runs after `lock_chosen`, because
--- only a later statement sees every mark of a dot: marking needs the row's lock. `send_state` is that of the reminder of
--- the present promise, also of a case in the archive; `in_flight` is true while any reminder of the row, or a digest that
--- lists it, may still arrive. A reminder that was uncertain and is sent again has its first bytes, so it is a copy from
--- before the act.
+-- Locked snoozes as an act finds them. It runs after `lock_chosen`, because only a later statement sees every mark of a
+-- dot: marking needs the row's lock. `send_state` is that of the reminder of the present promise, also of a case in the
+-- archive; `in_flight` is true while any reminder of the row, or a digest that lists it, may still arrive. A reminder that
+-- was uncertain and is sent again has its first bytes, so it is a copy from before the act.
 SELECT
-    snooze.id,
-    snooze.user_email,
-    snooze.message_id,
-    snooze.subject,
-    snooze.sender_email,
-    snooze_promise(snooze) AS remind_at,
-    snooze.remind_at AS tried_at,
-    snooze.attempts,
-    snooze.deferred_until,
-    snooze.snooze_duration_hours AS duration_hours,
-    snooze.note,
-    snooze.recurrence,
-    snooze.wall_time,
-    snooze.zone,
-    snooze.time_kind,
-    (
-        SELECT jsonb_object_agg(choice.key, choice.value)
-        FROM jsonb_each(to_jsonb(snooze)) AS choice
-        WHERE choice.key = ANY(:choices)
-    ) AS choices,
+    snooze.*,
+    snooze_promise(snooze) AS promise,
     snooze.inactive AND snooze.outcome IS NULL AND snooze.paused_by IS NULL AS paused,
-    snooze.outcome,
-    snooze.finished_at,
-    snooze.inactive,
-    snooze.paused_by,
     snooze.claimed_at IS NOT NULL AS is_claimed,
-    snooze.claimed_by,
     CASE
         WHEN send.id IS NULL
             AND snooze.outcome = 'retired'
