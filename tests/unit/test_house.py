@@ -45,9 +45,10 @@ STATEMENT_NOUNS = {
 }
 # Modules that are continued in another one.
 PARTS = {"queue": ["queue", "changes"]}
-# Functions that read by the ORM, and what calls no statement.
+# Functions that read by the ORM, and what calls no statement, or several.
 WITHOUT_COUNTERPART = {
-    "queue": {"asked_terms"},
+    "digests": {"add_members"},
+    "queue": {"asked_terms", "held"},
     "health_checks": {"violations"},
     "mailbox_store": {"move"},
 }
