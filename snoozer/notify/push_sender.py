@@ -17,9 +17,9 @@ from sqlalchemy import Connection, Engine
 
 from snoozer.db import push
 from snoozer.db.push import ClaimedPush
-from snoozer.notify import push_devices, push_encryption, push_message
+from snoozer.notify import push_encryption, push_message
 from snoozer.notify.send_loop import write_fact
-from snoozer.runtime import outbound_http
+from snoozer.runtime import encryption, outbound_http
 from snoozer.runtime.backoff import delay
 from snoozer.runtime.encryption import Undecryptable
 from snoozer.runtime.failpoint import FailpointHook
@@ -128,7 +128,7 @@ class PushSender:
 
     def _request(self, claimed: ClaimedPush) -> tuple[dict[str, str], bytes]:
         """Headers and body. Raises Undecryptable."""
-        private, renewed = push_devices.signing_key(self.keys, claimed.signing_key)
+        private, renewed = encryption.reopen(self.keys, claimed.signing_key)
         if renewed is not None:
             with self.engine.begin() as connection:
                 push.replace_private_key(connection, id=claimed.key_id, known=claimed.signing_key, private_key=renewed)

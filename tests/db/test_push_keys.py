@@ -9,6 +9,7 @@ from snoozer.db.push import ClaimedPush
 from snoozer.notify import push_devices
 from snoozer.notify.push_sender import PushSender
 from snoozer.notify.send_loop import SendLoop, drain
+from snoozer.runtime import encryption
 from snoozer.runtime.failpoint import FailpointReached
 from tests.db.pushes import comes_back, devices, sooner, the_sender
 from tests.factories import Person
@@ -71,7 +72,7 @@ def test_the_pair_is_made_once_by_those_who_ask_at_the_same_time(engine: Engine)
 
 def test_the_private_key_is_not_readable_in_the_database(engine: Engine, phone: Subscription) -> None:
     [pair] = _keys(engine)
-    private, _ = push_devices.signing_key(KEYS, pair.private_key)
+    private, _ = encryption.reopen(KEYS, pair.private_key)
     assert private.encode() not in pair.private_key
 
 
