@@ -17,6 +17,7 @@ from datetime import timedelta
 from functools import partial
 from random import Random
 from threading import Event
+from typing import Any
 
 import click
 from sqlalchemy import Engine
@@ -38,15 +39,13 @@ from snoozer.mail.compose import ReminderWriter
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.server_limits import ServerLimits
 from snoozer.mail.smtp.url import SmtpServer
-from snoozer.notify.push_sender import SENDERS as PUSH_SENDERS
-from snoozer.notify.push_sender import PushSender
+from snoozer.notify.push_channel import PushChannel, PushSender
 from snoozer.notify.send_loop import CONNECTIONS as SENDING_CONNECTIONS
-from snoozer.notify.send_loop import SendLoop
+from snoozer.notify.send_loop import Sender, SendLoop
 from snoozer.notify.send_loop import drain as drain_sender
+from snoozer.notify.webhook_channel import WebhookChannel, WebhookSender
 from snoozer.notify.webhook_notice import POLL_SECONDS as NOTICE_POLL_SECONDS
 from snoozer.notify.webhook_notice import NoticeSender
-from snoozer.notify.webhook_sender import SENDERS as WEBHOOK_SENDERS
-from snoozer.notify.webhook_sender import WebhookSender
 from snoozer.queue.fact_journal import FactJournal
 from snoozer.queue.listen_notify import NotifyListener
 from snoozer.queue.workers import UNKNOWN, Description
@@ -159,16 +158,12 @@ def run_worker(
             base_url=settings.base_url,
             stopping=stopping,
         )
+        senders: tuple[Sender[Any], ...] = (pushes, webhooks, notices)
         if not drain:
-            push_loop = SendLoop(pushes, senders=PUSH_SENDERS, poll=settings.poll)
-            push_loop.start()
-            closing.callback(push_loop.stop)
-            webhook_loop = SendLoop(webhooks, senders=WEBHOOK_SENDERS, poll=settings.poll)
-            webhook_loop.start()
-            closing.callback(webhook_loop.stop)
-            notice_loop = SendLoop(notices, senders=1, poll=NOTICE_POLL_SECONDS)
-            notice_loop.start()
-            closing.callback(notice_loop.stop)
+            for sender in senders:
+                loop = SendLoop(sender, poll=NOTICE_POLL_SECONDS if sender is notices else settings.poll)
+                loop.start()
+                closing.callback(loop.stop)
             returns = ReturnLoop(engine, poll=settings.poll)
             returns.start()
             closing.callback(returns.stop)
@@ -180,9 +175,8 @@ def run_worker(
                 return_due(engine)
                 worker.drain(sweep=sweep, every=settings.sweep)
                 return_due(engine)
-                drain_sender(pushes)
-                drain_sender(webhooks)
-                drain_sender(notices)
+                for sender in senders:
+                    drain_sender(sender)
             else:
                 worker.run()
         return 1 if heartbeat.declared_dead.is_set() else 0
@@ -285,23 +279,24 @@ def start_heartbeat(
 def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> PushSender:
     is_named = settings.base_url.startswith("https://")
     return PushSender(
+        channel=PushChannel(
+            keys=settings.keys,
+            rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
+            contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
+        ),
         engine=_sending_engine(settings, name="push", stopping=stopping),
-        keys=settings.keys,
-        contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
         allow_private=settings.allow_private_push_services,
         failpoint=failpoint,
-        rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
         stopping=stopping,
     )
 
 
 def _webhook_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> WebhookSender:
     return WebhookSender(
+        channel=WebhookChannel(keys=settings.keys, rng=Random()),  # noqa: S311 - jitter of waits, guards nothing
         engine=_sending_engine(settings, name="webhook", stopping=stopping),
-        keys=settings.keys,
         allow_private=settings.allow_private_webhooks,
         failpoint=failpoint,
-        rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
         stopping=stopping,
     )
 

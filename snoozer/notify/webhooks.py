@@ -1,5 +1,4 @@
-"""USE CASE of webhooks: a person adds an endpoint, rotates its secret, and switches it on again; and how a delivery is
-signed (Standard Webhooks).
+"""USE CASE of webhooks: a person adds an endpoint, rotates its secret, and switches it on again.
 
 A secret is shown once, when it is made. It is kept encrypted, with the ring of SECRET_KEY, like the passwords of
 mailboxes. While it rotates, the previous secret signs, too.
@@ -9,15 +8,13 @@ import secrets
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import Literal
 
 from sqlalchemy import Connection
-from standardwebhooks import Webhook
 
 from snoozer.db import mailboxes
 from snoozer.db import webhooks as ledger
-from snoozer.db.webhooks import ClaimedDelivery
 from snoozer.notify.webhook_message import EVENTS, compose
 from snoozer.runtime import encryption, outbound_http
 
@@ -94,15 +91,6 @@ def ordered(events: Sequence[str]) -> list[str]:
     return [event for event in EVENTS if event in events]
 
 
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A signed delivery. `renewed` are its secrets under a newer key of the ring, if they were under an older key."""
-
-    headers: dict[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
-    renewed: tuple[bytes, bytes | None] | None = field(repr=False)
-
-
 def message_id(number: object) -> str:
     """The id of a delivery on the wire."""
     return f"msg_{str(number).replace('-', '')}"
@@ -112,26 +100,6 @@ def body_of(delivery: object) -> str:
     """The text of a delivery, by its columns."""
     names = ("event", "occurred_at", "snooze_id", "repeats", "scheduled_for", "remind_at", "reference", "subject")
     return compose(**{name: getattr(delivery, name) for name in names})
-
-
-def request(delivery: ClaimedDelivery, *, key_ring: Sequence[str]) -> Request:
-    """The request of a delivery, dated and signed for this try. Raises Undecryptable."""
-    sealed = [delivery.secret, *([delivery.previous_secret] if delivery.previous_secret is not None else [])]
-    opened = [encryption.reopen(key_ring, secret) for secret in sealed]
-    number, at, text = message_id(delivery.number), delivery.tried_at.astimezone(UTC), body_of(delivery)
-    signing = [secret for secret, _ in (opened if delivery.rotates else opened[:1])]
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "Snoozer",
-        "webhook-id": number,
-        "webhook-timestamp": str(int(at.timestamp())),
-        "webhook-signature": " ".join(Webhook(secret).sign(number, at, text) for secret in signing),
-    }
-    renewed = None
-    if any(anew is not None for _, anew in opened):
-        first, *rest = (anew or known for known, (_, anew) in zip(sealed, opened, strict=True))
-        renewed = first, rest[0] if rest else None
-    return Request(headers=headers, body=text.encode(), renewed=renewed)
 
 
 def _new_secret() -> str:

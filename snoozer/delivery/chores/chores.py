@@ -21,10 +21,9 @@ from snoozer.db import (
     list_changes,
     mailbox_store,
     minutes,
+    notifications,
     operations,
-    push,
     quotas,
-    webhooks,
 )
 from snoozer.db.audit import Entry
 from snoozer.db.errors import error_text, is_transient
@@ -220,10 +219,10 @@ def prune(engine: Engine) -> None:
         pass
     while (run_exclusive(engine, "end group roles", _end_group_roles) or 0) >= BATCH_SIZE:
         pass
-    prune_pushes = partial(push.prune, batch_size=MAX_PRUNED)
+    prune_pushes = partial(notifications.prune, channel="push", batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget pushes", prune_pushes) or 0) >= MAX_PRUNED:
         pass
-    prune_webhooks = partial(webhooks.prune, batch_size=MAX_PRUNED)
+    prune_webhooks = partial(notifications.prune, channel="webhooks", batch_size=MAX_PRUNED)
     while (run_exclusive(engine, "forget webhooks", prune_webhooks) or 0) >= MAX_PRUNED:
         pass
 
