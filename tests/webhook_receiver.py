@@ -14,8 +14,8 @@ from sqlalchemy import Engine, text
 from standardwebhooks import Webhook
 
 from snoozer.notify import webhooks
+from snoozer.notify.webhook_channel import WebhookChannel, WebhookSender
 from snoozer.notify.webhook_message import EVENTS
-from snoozer.notify.webhook_sender import WebhookSender
 from snoozer.notify.webhooks import Added
 
 KEYS = ("a-key-for-stories-of-enough-length",)
@@ -131,17 +131,15 @@ def an_endpoint(
         )
 
 
-def the_sender(engine: Engine, **changes: Any) -> WebhookSender:
+def the_sender(engine: Engine, *, seconds: float = 15.0, keys: tuple[str, ...] = KEYS, **changes: Any) -> WebhookSender:
     """A sender of webhooks without threads."""
     given: dict[str, Any] = {
         "engine": engine,
-        "keys": KEYS,
         "allow_private": True,
         "failpoint": lambda step, endpoint: None,
-        "rng": Random(1),
         "stopping": Event(),
     } | changes
-    return WebhookSender(**given)
+    return WebhookSender(channel=WebhookChannel(keys=keys, rng=Random(1), seconds=seconds), **given)
 
 
 def edit(engine: Engine, id: int, times: int = 1) -> None:

@@ -39,15 +39,13 @@ from snoozer.mail.compose import ReminderWriter
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.server_limits import ServerLimits
 from snoozer.mail.smtp.url import SmtpServer
-from snoozer.notify.push_sender import SENDERS as PUSH_SENDERS
-from snoozer.notify.push_sender import PushSender
+from snoozer.notify.push_channel import PushChannel, PushSender
 from snoozer.notify.send_loop import CONNECTIONS as SENDING_CONNECTIONS
-from snoozer.notify.send_loop import SendLoop
+from snoozer.notify.send_loop import Sender, SendLoop
 from snoozer.notify.send_loop import drain as drain_sender
+from snoozer.notify.webhook_channel import WebhookChannel, WebhookSender
 from snoozer.notify.webhook_notice import POLL_SECONDS as NOTICE_POLL_SECONDS
 from snoozer.notify.webhook_notice import NoticeSender
-from snoozer.notify.webhook_sender import SENDERS as WEBHOOK_SENDERS
-from snoozer.notify.webhook_sender import WebhookSender
 from snoozer.queue.fact_journal import FactJournal
 from snoozer.queue.listen_notify import notify_listener
 from snoozer.queue.workers import UNKNOWN, Description
@@ -159,10 +157,11 @@ def run_worker(
             base_url=settings.base_url,
             stopping=stopping,
         )
+        senders: tuple[Sender[Any], ...] = (pushes, webhooks, notices)
         if not drain:
-            _run_until_closed(SendLoop(pushes, senders=PUSH_SENDERS, poll=settings.poll), closing)
-            _run_until_closed(SendLoop(webhooks, senders=WEBHOOK_SENDERS, poll=settings.poll), closing)
-            _run_until_closed(SendLoop(notices, senders=1, poll=NOTICE_POLL_SECONDS), closing)
+            for sender in senders:
+                poll = NOTICE_POLL_SECONDS if sender is notices else settings.poll
+                _run_until_closed(SendLoop(sender, poll=poll), closing)
             _run_until_closed(return_loop(engine, poll=settings.poll), closing)
         # Called first, so that pending claims are given back at once.
         closing.callback(worker.close)
@@ -172,9 +171,8 @@ def run_worker(
                 return_due(engine)
                 worker.drain(sweep=sweep, every=settings.sweep)
                 return_due(engine)
-                drain_sender(pushes)
-                drain_sender(webhooks)
-                drain_sender(notices)
+                for sender in senders:
+                    drain_sender(sender)
             else:
                 worker.run()
         return 1 if heartbeat.declared_dead.is_set() else 0
@@ -282,23 +280,24 @@ def start_heartbeat(
 def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> PushSender:
     is_named = settings.base_url.startswith("https://")
     return PushSender(
+        channel=PushChannel(
+            keys=settings.keys,
+            rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
+            contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
+        ),
         engine=_sending_engine(settings, name="push", stopping=stopping),
-        keys=settings.keys,
-        contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
         allow_private=settings.allow_private_push_services,
         failpoint=failpoint,
-        rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
         stopping=stopping,
     )
 
 
 def _webhook_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> WebhookSender:
     return WebhookSender(
+        channel=WebhookChannel(keys=settings.keys, rng=Random()),  # noqa: S311 - jitter of waits, guards nothing
         engine=_sending_engine(settings, name="webhook", stopping=stopping),
-        keys=settings.keys,
         allow_private=settings.allow_private_webhooks,
         failpoint=failpoint,
-        rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
         stopping=stopping,
     )
 

@@ -19,9 +19,9 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.schema import SUPPORTED_SCHEMA
-from snoozer.delivery import digesting, refused_rows
+from snoozer.delivery import refused_rows
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.queue import events, ledger, queue
+from snoozer.queue import digests, events, ledger, queue
 from snoozer.queue.limits import DEFAULT_PRIORITY, MAX_PRIORITY
 from snoozer.queue.queue import Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.queue.reminder import Claim, Send, UncertainPolicy
@@ -397,4 +397,4 @@ def _reserve_all(connection: Connection, claims: Sequence[Claim], *, config: Del
             events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
     sends = {entry.send.snooze_id: entry.send for entry in reserved}
     gathering = [send for send in sends.values() if send.digest_id is not None]
-    return sends | digesting.add_members(connection, gathering) if gathering else sends
+    return sends | digests.add_members(connection, gathering) if gathering else sends

@@ -16,8 +16,8 @@ from opentelemetry.trace import use_span
 
 from snoozer import telemetry
 from snoozer.delivery.claiming import Delivery, DeliveryConfig
+from snoozer.delivery.holds import uncertain_error
 from snoozer.delivery.settling import Ending
-from snoozer.delivery.unreserved import uncertain_error
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.mail.smtp.session import SmtpSession

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from random import Random
 
 from sqlalchemy import Connection, Engine
@@ -18,13 +18,13 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from snoozer.db import mailbox_store, statements
 from snoozer.db.errors import error_text, is_row_error, is_transient
-from snoozer.delivery import deferring, pausing, unreserved
+from snoozer.delivery import holds
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
+from snoozer.delivery.holds import Hold
 from snoozer.queue import digests, events, ledger, queue
 from snoozer.queue.fact_journal import FactJournal
 from snoozer.queue.ledger import Fact, Refusal
-from snoozer.queue.queue import HeldClaims
-from snoozer.queue.reminder import Claim, Deferral, DeliveryOutcome, Failure, Send
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime.backoff import Backoff
 from snoozer.timephrase.recurrence import next_reminder_after
 
@@ -41,8 +41,7 @@ class Ending:
 
     `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT, ALREADY_SENT and
     RETURNED (its message is back, and no reminder is wanted), released with a `failure`, else given back, to be due
-    again after a `delay`, once its owner's day has no `deferral`, or once the pause `pause_id` of operators has ended.
-    `silence` is why no reply came after the dot.
+    again when its `hold` ends. `silence` is why no reply came after the dot.
     """
 
     claim: Claim
@@ -52,9 +51,7 @@ class Ending:
     refusal: Refusal | None = None
     silence: tuple[Send, str] | None = None
     appends_event: bool = True
-    delay: timedelta | None = None
-    deferral: Deferral | None = None
-    pause_id: int | None = None
+    hold: Hold | None = None
 
     @property
     def is_finished(self) -> bool:
@@ -196,13 +193,14 @@ def settle(
     transaction.
     """
     if unknown := [one.claim for one in endings if one.outcome is None]:
-        found = unreserved.resolve(connection, unknown, config=config)
+        found = holds.resolve(connection, unknown, config=config)
         endings = [replace(one, **vars(found[one.claim.id])) if one.outcome is None else one for one in endings]
     ended = finish(connection, [one.claim for one in endings if one.is_finished])
     failures = [one.failure for one in endings if one.failure is not None]
     retired = queue.release(connection, failures=failures) if failures else {}
-    unfinished = [one for one in endings if one.failure is None and not one.is_finished]
-    ended |= _give_back(connection, unfinished, actor=config.actor)
+    unfinished = [(one.claim, one.hold) for one in endings if one.failure is None and not one.is_finished]
+    if unfinished:
+        ended |= holds.give_back(connection, unfinished, actor=config.actor)
     _record_in_ledger(connection, endings, config=config)
     _record_returns(
         connection, [one.claim for one in endings if one.claim.id in ended and one.is_return], config=config
@@ -212,7 +210,7 @@ def settle(
         digests.record(connection, claims=digested)
     _append_failures(connection, endings, retired, actor=config.actor)
     left = [one.claim for one in endings if one.claim.id not in ended and one.claim.id not in retired]
-    owned = queue.owned(connection, held=_held(left)) if left else set()
+    owned = queue.owned(connection, held=queue.held(left)) if left else set()
 
     def outcome(ending: Ending) -> DeliveryOutcome | None:
         id = ending.claim.id
@@ -224,24 +222,6 @@ def settle(
         return ending.outcome if id in ended or id in retired else DeliveryOutcome.LOST
 
     return [outcome(one) for one in endings]
-
-
-def _give_back(connection: Connection, endings: Sequence[Ending], *, actor: str) -> set[int]:
-    deferrals = {one.claim.id: one.deferral for one in endings if one.deferral is not None}
-    delays = {one.claim.id: one.delay for one in endings if one.delay is not None}
-    resting = [one.claim for one in endings if one.claim.id in deferrals]
-    waiting = [one.claim for one in endings if one.claim.id in delays]
-    pauses = {one.claim.id: one.pause_id for one in endings if one.pause_id is not None}
-    paused = [one.claim for one in endings if one.claim.id in pauses]
-    untried = [one.claim for one in endings if one.claim.id not in delays.keys() | deferrals.keys() | pauses.keys()]
-    given_back = queue.unclaim(connection, held=_held(untried)) if untried else set()
-    if waiting:
-        given_back |= queue.defer(connection, held=_held(waiting), delays=list(delays.values()))
-    if resting:
-        given_back |= deferring.defer(connection, held=_held(resting), deferrals=list(deferrals.values()), actor=actor)
-    if paused:
-        given_back |= pausing.set_aside(connection, held=_held(paused), pauses=pauses, actor=actor)
-    return given_back
 
 
 def _record_returns(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> None:
@@ -259,7 +239,7 @@ def finish(connection: Connection, claims: Sequence[Claim]) -> set[int]:
     occurrences = [(claim, _next_occurrence(connection, claim)) for claim in claims]
     once = [claim for claim, next_one in occurrences if next_one is None]
     recurring = [(claim, next_one) for claim, next_one in occurrences if next_one is not None]
-    ended = queue.finalize(connection, held=_held(once)) if once else set()
+    ended = queue.finalize(connection, held=queue.held(once)) if once else set()
     if not recurring:
         return ended
     mailbox_store.return_due(connection, batch_size=len(recurring), snooze_ids=[claim.id for claim, _ in recurring])
@@ -351,7 +331,3 @@ def _next_occurrence(connection: Connection, claim: Claim) -> datetime | None:
     except (KeyError, ValueError):
         log.warning("the recurrence of snooze %d cannot be read: this occurrence was its last", claim.id)
         return None
-
-
-def _held(claims: Iterable[Claim]) -> HeldClaims:
-    return [(claim.id, claim.claim_token) for claim in claims]

@@ -325,10 +325,8 @@ def forget(connection: Connection, *, id: int, account_id: int) -> bool:
 def encrypt_anew(connection: Connection, *, id: int, secret: bytes, key_ring: Sequence[str]) -> bool:
     """Encrypt the password of a mailbox with the newest key if it has an older one, unless the password changed in the
     meantime. Returns whether it was stored. Raises Undecryptable."""
-    if encryption.is_current(key_ring, secret):
-        return False
-    anew = encryption.encrypt(key_ring, encryption.decrypt(key_ring, secret))
-    return mailboxes.replace_secret(connection, id=id, known=secret, secret=anew)
+    _, anew = encryption.reopen(key_ring, secret)
+    return anew is not None and mailboxes.replace_secret(connection, id=id, known=secret, secret=anew)
 
 
 def disconnect(connection: Connection, *, id: int, account_id: int) -> bool:

@@ -8,7 +8,6 @@ and the devices of the old pair ask to be switched on again.
 
 from collections.abc import Sequence
 from typing import Literal
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
 
@@ -17,11 +16,10 @@ from snoozer.db.push import NewDevice
 from snoozer.db.queries import devices
 from snoozer.notify import push_encryption
 from snoozer.notify.push_encryption import InvalidSubscription, KeyPair
-from snoozer.runtime import encryption
+from snoozer.runtime import encryption, outbound_http
 from snoozer.runtime.encryption import Undecryptable
 
 MAX_DEVICES = 10
-MAX_ENDPOINT_LENGTH = 1_000
 
 
 class NotSubscribed(Exception):
@@ -53,7 +51,7 @@ def subscribe(
         public, auth = push_encryption.read_keys(*keys)
     except InvalidSubscription:
         raise NotSubscribed("subscription") from None
-    if not is_endpoint(endpoint, allow_private=allow_private):
+    if not outbound_http.is_endpoint(endpoint, allow_private=allow_private):
         raise NotSubscribed("subscription")
     key_id, _ = _current(connection, key_ring)
     device = NewDevice(
@@ -71,37 +69,11 @@ def subscribe(
     return id
 
 
-def is_endpoint(endpoint: str, *, allow_private: bool) -> bool:
-    """Whether a push may be sent to this URL, judging by the URL only: its addresses are checked at each connection."""
-    try:
-        target = urlsplit(endpoint)
-        _ = target.port
-    except ValueError:
-        return False
-    return (
-        len(endpoint) <= MAX_ENDPOINT_LENGTH
-        and endpoint.isascii()
-        and endpoint.isprintable()
-        and " " not in endpoint
-        and bool(target.hostname)
-        and target.username is None
-        and (target.scheme == "https" or (allow_private and target.scheme == "http"))
-        and (allow_private or target.port in {None, 443})
-    )
-
-
-def signing_key(ring: Sequence[str], secret: bytes) -> tuple[str, bytes | None]:
-    """The private key of a pair, and its new ciphertext if it was under an older key of the ring.
-    Raises Undecryptable."""
-    private = encryption.decrypt(ring, secret)
-    return private, None if encryption.is_current(ring, secret) else encryption.encrypt(ring, private)
-
-
 def key_opens(connection: Connection, *, key_ring: Sequence[str]) -> bool:
     """Whether pushes can be signed: a key of the ring decrypts the newest pair."""
     newest = devices.newest_key(connection)
     try:
-        return newest is None or bool(signing_key(key_ring, newest.private_key)[0])
+        return newest is None or bool(encryption.decrypt(key_ring, newest.private_key))
     except Undecryptable:
         return False
 
@@ -119,7 +91,7 @@ def _usable(connection: Connection, ring: Sequence[str]) -> tuple[int, bytes] | 
     if newest is None:
         return None
     try:
-        _, renewed = signing_key(ring, newest.private_key)
+        _, renewed = encryption.reopen(ring, newest.private_key)
     except Undecryptable:
         return None
     if renewed is not None:

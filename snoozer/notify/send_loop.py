@@ -3,13 +3,11 @@ of those servers delays a mail or a return. No exception stops the loop."""
 
 import logging
 import time
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from threading import BoundedSemaphore, Event, Thread
 from typing import Generic, Protocol, TypeVar
 
-from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db.errors import error_text
@@ -20,8 +18,6 @@ log = logging.getLogger(__name__)
 # A connection for the dispatcher, and another for the short transactions of all senders, who take turns.
 CONNECTIONS = 2
 SWEEP_SECONDS = 5.0
-# How long a result is kept in memory while the database is away.
-RECORD_SECONDS = 50.0
 
 
 class Claimed(Protocol):
@@ -35,10 +31,13 @@ C = TypeVar("C", bound=Claimed)
 
 
 class Sender(Protocol[C]):
-    """Claims due items, and sends them. `word` is their name in logs; `stopping` is set when the process is to end."""
+    """Claims due items, and sends them, up to `senders` at once. `word` is their name in logs; `stopping` is set when
+    the process is to end."""
 
     @property
     def word(self) -> str: ...
+    @property
+    def senders(self) -> int: ...
     @property
     def stopping(self) -> Event: ...
 
@@ -56,13 +55,12 @@ class Sender(Protocol[C]):
 
 
 class SendLoop(Generic[C]):
-    """Claims and sends due items, up to `senders` at once, between `start` and `stop`. Any number of processes may run
-    one."""
+    """Claims and sends due items between `start` and `stop`. Any number of processes may run one."""
 
-    def __init__(self, sender: Sender[C], *, senders: int, poll: float) -> None:
+    def __init__(self, sender: Sender[C], *, poll: float) -> None:
         self._sender, self._poll = sender, poll
-        self._senders = ThreadPoolExecutor(senders, thread_name_prefix=sender.word)
-        self._free = BoundedSemaphore(senders)
+        self._senders = ThreadPoolExecutor(sender.senders, thread_name_prefix=sender.word)
+        self._free = BoundedSemaphore(sender.senders)
         self._stop, self._sent = Event(), Event()
         self._thread = Thread(target=self._run, name=f"{sender.word} loop", daemon=True)
         self._swept_at = float("-inf")
@@ -135,18 +133,3 @@ def send(sender: Sender[C], claimed: C) -> None:
         # If that cannot be written, the claim ends with its lease.
         with suppress(SQLAlchemyError):
             sender.release_failed(claimed)
-
-
-def write_fact(engine: Engine, statement: Callable[[Connection], object], *, word: str, stopping: Event) -> None:
-    """Record a result, retrying while the database is away. Raises SQLAlchemyError if that lasts."""
-    until, backoff = time.monotonic() + RECORD_SECONDS, Backoff(first=0.1, cap=5.0)
-    while True:
-        try:
-            with engine.begin() as connection:
-                statement(connection)
-                return
-        except SQLAlchemyError as error:
-            if time.monotonic() >= until or stopping.is_set():
-                raise
-            log.warning("what became of a %s is written later: %s", word, error_text(error))
-            stopping.wait(backoff.next_wait())

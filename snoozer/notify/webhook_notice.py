@@ -33,6 +33,7 @@ class NoticeSender:
     """Sends due notices. `stopping` is set when the process is to end."""
 
     word = "notice"
+    senders = 1
 
     def __init__(self, *, engine: Engine, server: SmtpServer, mail_from: str, base_url: str, stopping: Event) -> None:
         self.stopping = stopping

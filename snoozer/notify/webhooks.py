@@ -1,5 +1,4 @@
-"""USE CASE of webhooks: a person adds an endpoint, rotates its secret, and switches it on again; and how a delivery is
-signed (Standard Webhooks).
+"""USE CASE of webhooks: a person adds an endpoint, rotates its secret, and switches it on again.
 
 A secret is shown once, when it is made. It is kept encrypted, with the ring of SECRET_KEY, like the passwords of
 mailboxes. While it rotates, the previous secret signs, too.
@@ -9,21 +8,17 @@ import secrets
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, timedelta
+from datetime import timedelta
 from typing import Literal
-from urllib.parse import urlsplit
 
 from sqlalchemy import Connection
-from standardwebhooks import Webhook
 
 from snoozer.db import mailboxes
 from snoozer.db import webhooks as ledger
-from snoozer.db.webhooks import ClaimedDelivery
 from snoozer.notify.webhook_message import EVENTS, compose
-from snoozer.runtime import encryption
+from snoozer.runtime import encryption, outbound_http
 
 MAX_ENDPOINTS = 10
-MAX_URL_LENGTH = 1_000
 SECRET_OCTETS = 32
 # How long the previous secret also signs.
 OVERLAP = timedelta(hours=24)
@@ -57,7 +52,7 @@ def add(
     allow_private: bool,
 ) -> Added:
     """Add an endpoint. Raises NotAdded."""
-    if not is_url(url, allow_private=allow_private):
+    if not outbound_http.is_endpoint(url, allow_private=allow_private):
         raise NotAdded("url")
     secret = _new_secret()
     is_open = mailboxes.lock_owner(connection, account_id=account_id)
@@ -96,36 +91,6 @@ def ordered(events: Sequence[str]) -> list[str]:
     return [event for event in EVENTS if event in events]
 
 
-def is_url(url: str, *, allow_private: bool) -> bool:
-    """Whether a webhook may be sent to this URL, judging by the URL only: its addresses are checked at
-    each connection."""
-    try:
-        target = urlsplit(url)
-        _ = target.port
-    except ValueError:
-        return False
-    return (
-        len(url) <= MAX_URL_LENGTH
-        and url.isascii()
-        and url.isprintable()
-        and " " not in url
-        and bool(target.hostname)
-        and not target.fragment
-        and target.username is None
-        and (target.scheme == "https" or (allow_private and target.scheme == "http"))
-        and (allow_private or target.port in {None, 443})
-    )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """A signed delivery. `renewed` are its secrets under a newer key of the ring, if they were under an older key."""
-
-    headers: dict[str, str] = field(repr=False)
-    body: bytes = field(repr=False)
-    renewed: tuple[bytes, bytes | None] | None = field(repr=False)
-
-
 def message_id(number: object) -> str:
     """The id of a delivery on the wire."""
     return f"msg_{str(number).replace('-', '')}"
@@ -135,26 +100,6 @@ def body_of(delivery: object) -> str:
     """The text of a delivery, by its columns."""
     names = ("event", "occurred_at", "snooze_id", "repeats", "scheduled_for", "remind_at", "reference", "subject")
     return compose(**{name: getattr(delivery, name) for name in names})
-
-
-def request(delivery: ClaimedDelivery, *, key_ring: Sequence[str]) -> Request:
-    """The request of a delivery, dated and signed for this try. Raises Undecryptable."""
-    sealed = [delivery.secret, *([delivery.previous_secret] if delivery.previous_secret is not None else [])]
-    opened = [encryption.decrypt(key_ring, secret) for secret in sealed]
-    number, at, text = message_id(delivery.number), delivery.tried_at.astimezone(UTC), body_of(delivery)
-    signing = opened if delivery.rotates else opened[:1]
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "Snoozer",
-        "webhook-id": number,
-        "webhook-timestamp": str(int(at.timestamp())),
-        "webhook-signature": " ".join(Webhook(secret).sign(number, at, text) for secret in signing),
-    }
-    renewed = None
-    if not all(encryption.is_current(key_ring, secret) for secret in sealed):
-        first, *rest = (encryption.encrypt(key_ring, secret) for secret in opened)
-        renewed = first, rest[0] if rest else None
-    return Request(headers=headers, body=text.encode(), renewed=renewed)
 
 
 def _new_secret() -> str:

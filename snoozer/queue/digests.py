@@ -6,6 +6,7 @@ claimed like any row, and takes its outcome from the digest. (docs/decisions/002
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 
 from sqlalchemy import Connection
@@ -14,7 +15,7 @@ from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute
 from snoozer.queue.ledger import KnownSend
 from snoozer.queue.limits import MAX_DIGEST_SIZE, MAX_GATHERED
-from snoozer.queue.reminder import Claim, Member, UncertainPolicy
+from snoozer.queue.reminder import Claim, Member, Send, UncertainPolicy
 
 # How long a digest may stay without a mark.
 HOLD = timedelta(minutes=30)
@@ -58,6 +59,14 @@ def list_members(connection: Connection, *, ids: Sequence[int]) -> dict[int, tup
         content = {name: value for name, value in row._mapping.items() if name != "digest_id"}
         members[row.digest_id].append(Member(**content))
     return {id: tuple(its) for id, its in members.items()}
+
+
+def add_members(connection: Connection, sends: Sequence[Send]) -> dict[int, Send]:
+    """These sends of digests with their members; members that are over by now leave, unless the bytes are fixed."""
+    ids = {send.snooze_id: send.digest_id for send in sends if send.digest_id is not None}
+    leave(connection, ids=[ids[send.snooze_id] for send in sends if send.bytes_sha256 is None])
+    members = list_members(connection, ids=list(ids.values()))
+    return {send.snooze_id: replace(send, members=members.get(ids[send.snooze_id], ())) for send in sends}
 
 
 def lookup(connection: Connection, *, ids: Sequence[int], uncertainty: UncertainPolicy) -> dict[int, KnownSend]:

@@ -1,6 +1,6 @@
 """The queue: one function per file in `sql/queue`, every write to `email_snoozes`; files in `sql/peek` only read."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -135,14 +135,14 @@ def finalize(connection: Connection, *, held: HeldClaims) -> set[int]:
 
 def schedule_next(connection: Connection, *, occurrences: Sequence[tuple[Claim, datetime]]) -> set[int]:
     """Promise the next occurrences, each at its instant, after the last ones were sent; returns the ids promised."""
-    held = _pairs([(claim.id, claim.claim_token) for claim, _ in occurrences])
-    return set(execute(connection, "queue/schedule_next", remind_at=[at for _, at in occurrences], **held).scalars())
+    pairs = _pairs(held(claim for claim, _ in occurrences))
+    return set(execute(connection, "queue/schedule_next", remind_at=[at for _, at in occurrences], **pairs).scalars())
 
 
 def release(connection: Connection, *, failures: Sequence[Failure]) -> dict[int, bool]:
     """Record failed deliveries; returns the ids recorded, and whether each is retired now."""
     values = {
-        **_pairs([(one.id, one.claim_token) for one in failures]),
+        **_pairs(held(failures)),
         "errors": [one.error for one in failures],
         "attempts_used": [one.attempts_used for one in failures],
         "delays": [one.delay for one in failures],
@@ -314,6 +314,11 @@ def claimed_by(connection: Connection, *, worker: str) -> list[tuple[int, UUID]]
 def unfinished(connection: Connection, *, known_schema: int) -> bool:
     """Whether any row is due or claimed."""
     return bool(execute(connection, "peek/unfinished", known_schema=known_schema).scalar_one())
+
+
+def held(claims: Iterable[Claim | Failure]) -> HeldClaims:
+    """Id and token of each of these claims."""
+    return [(claim.id, claim.claim_token) for claim in claims]
 
 
 def _pairs(held: HeldClaims) -> dict[str, object]:

@@ -33,6 +33,12 @@ def decrypt(ring: Sequence[str], token: bytes) -> str:
         raise Undecryptable from None
 
 
+def reopen(ring: Sequence[str], token: bytes) -> tuple[str, bytes | None]:
+    """The text, and its token under the newest key if the given one is under an older key. Raises Undecryptable."""
+    text = decrypt(ring, token)
+    return text, None if is_current(ring, token) else encrypt(ring, text)
+
+
 def is_current(ring: Sequence[str], token: bytes) -> bool:
     """Whether the token was made with the newest key; if not, it must be encrypted again."""
     try:

@@ -13,7 +13,7 @@ STEPS = ("claimed", "reserved", "body", "marked", "dot", "replied", "recorded", 
 MOVE_STEPS = ("noticed", "intended", "imap_copied", "imap_flagged", "imap_moved", "arrived")
 
 # Steps of a push to a device; its number takes the place of the Message-ID.
-PUSH_STEPS = ("push_claimed", "push_marked", "push_answered", "push_recorded")
+PUSH_STEPS = ("push_claimed", "push_connected", "push_marked", "push_answered", "push_recorded")
 
 # Steps of a webhook; the number of its endpoint takes the place of the Message-ID.
 WEBHOOK_STEPS = ("webhook_claimed", "webhook_connected", "webhook_answered", "webhook_recorded")

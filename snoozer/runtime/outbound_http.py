@@ -17,6 +17,7 @@ from snoozer.runtime import outbound
 from snoozer.runtime.outbound import OutboundError
 
 MAX_URL_LENGTH = 2_000
+MAX_ENDPOINT_LENGTH = 1_000
 MAX_REDIRECTS = 3
 MAX_RETRY_AFTER = 86_400.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -116,6 +117,17 @@ def seconds_of(retry_after: str | None) -> float | None:
         left = parsedate_to_datetime(text) - datetime.now(UTC)
         return min(max(left.total_seconds(), 0.0), MAX_RETRY_AFTER)
     return None
+
+
+def is_endpoint(url: str, *, allow_private: bool) -> bool:
+    """Whether a person may name this URL to have something sent to it, judging by the URL only: its addresses are
+    checked at each connection."""
+    try:
+        target = _checked(url, allow_private=allow_private)
+    except HttpError:
+        return False
+    is_web = allow_private or target.port in {None, *outbound.WEB_PORTS}
+    return is_web and len(url) <= MAX_ENDPOINT_LENGTH and not target.fragment
 
 
 def _checked(url: str, *, allow_private: bool) -> SplitResult:

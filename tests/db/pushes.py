@@ -11,7 +11,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import mailbox_store
 from snoozer.delivery.chores.returns import return_due
-from snoozer.notify.push_sender import PushSender
+from snoozer.notify.push_channel import PushChannel, PushSender
 from tests.db.transitions import claim, mark, record, reserve
 from tests.factories import ANN, a_kept_message, a_snooze, now
 from tests.push_service import KEYS, Subscription, subscribe
@@ -55,17 +55,17 @@ def a_pushed_device(engine: Engine, *, account_id: int, url: str) -> None:
         )
 
 
-def the_sender(engine: Engine, **changes: Any) -> PushSender:
+def the_sender(
+    engine: Engine, *, kind: type[PushChannel] = PushChannel, seconds: float = 10.0, keys: Any = KEYS, **changes: Any
+) -> PushSender:
+    channel = kind(keys=keys, rng=Random(1), contact="mailto:ops@snoozer.example", seconds=seconds)
     given: dict[str, Any] = {
         "engine": engine,
-        "keys": KEYS,
-        "contact": "mailto:ops@snoozer.example",
         "allow_private": True,
         "failpoint": lambda step, device: None,
-        "rng": Random(1),
         "stopping": Event(),
     } | changes
-    return PushSender(**given)
+    return PushSender(channel=channel, **given)
 
 
 def sooner(engine: Engine, *, by: timedelta = timedelta(hours=1)) -> None:

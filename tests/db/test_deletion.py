@@ -6,8 +6,9 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import deletions, push
+from snoozer.db import deletions, notifications
 from snoozer.db.models import metadata
+from snoozer.db.notifications import ClaimedPush, Outcome
 from snoozer.delivery.chores import chores, erasing
 from snoozer.delivery.chores.erasing import erase_accounts
 from snoozer.people import accounts, api_tokens
@@ -310,18 +311,18 @@ def test_a_push_whose_answer_is_awaited_is_erased_later_and_its_answer_does_no_h
         connection.execute(text("UPDATE push_sends SET state = 'reserved', finished_at = NULL"))
         connection.execute(text("UPDATE push_sends SET expires_at = now() + INTERVAL '1 hour'"))
     with engine.begin() as connection:
-        claimed = push.claim(connection, lease=HOUR)
+        claimed = notifications.claim(connection, ClaimedPush, lease=HOUR)
         assert claimed
-        assert push.mark(connection, push=claimed, lease=HOUR)
+        assert notifications.mark(connection, claimed, lease=HOUR)
     ask(engine, ann.id)
     assert erase(engine) == 0
     assert (rows(engine, "push_devices"), rows(engine, "push_sends")) == (0, 1)
     with engine.begin() as connection:
-        push.record(connection, push=claimed, status=201)
+        notifications.record(connection, claimed, Outcome(status=201))
     assert erase(engine) == 1
     assert rows(engine, "push_sends") == 0
     with engine.begin() as connection:
-        push.record(connection, push=claimed, status=201)
+        notifications.record(connection, claimed, Outcome(status=201))
 
 
 def test_an_export_that_runs_while_the_account_is_erased_is_a_whole_file(engine: Engine, people: People) -> None:

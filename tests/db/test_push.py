@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine, text
 
-from snoozer.db import push
+from snoozer.db import notifications, push
+from snoozer.db.notifications import Outcome
 from snoozer.mail import links
-from snoozer.notify.push_sender import MAX_DELAY, PushSender
+from snoozer.notify.http_sender import MAX_PAUSE
+from snoozer.notify.push_channel import PushSender
 from snoozer.notify.send_loop import drain, send
 from tests.db.pushes import comes_back, devices, sooner, the_sender
 from tests.factories import People, Person, now, the_row
@@ -114,7 +116,12 @@ def test_what_a_busy_push_service_refuses_is_sent_later_and_once(
     ],
 )
 def test_the_push_service_says_when_it_is_asked_again(
-    header: Any, seconds: int, engine: Engine, service: PushService, phone: Subscription, sender: PushSender
+    header: Any,
+    seconds: int,
+    engine: Engine,
+    service: PushService,
+    phone: Subscription,
+    sender: PushSender,
 ) -> None:
     value = header() if callable(header) else header
     service.answers["/phone"] = [Answer(503, {"Retry-After": value})]
@@ -122,7 +129,7 @@ def test_the_push_service_says_when_it_is_asked_again(
     drain(sender)
     [waiting] = ledger(engine)
     left = waiting.try_at - waiting.marked_at
-    assert timedelta(seconds=seconds - 2) < left <= max(timedelta(seconds=seconds + 30), MAX_DELAY)
+    assert timedelta(seconds=seconds - 2) < left <= max(timedelta(seconds=seconds + 30), MAX_PAUSE)
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -181,11 +188,11 @@ def test_a_late_answer_is_a_fact(engine: Engine, service: PushService, phone: Su
     claimed = sender.claim()
     assert claimed is not None
     with engine.begin() as connection:
-        assert push.mark(connection, push=claimed, lease=timedelta(seconds=-1))
+        assert notifications.mark(connection, claimed, lease=timedelta(seconds=-1))
     sender.sweep()
     assert states(engine) == ["uncertain"]
     with engine.begin() as connection:
-        push.record(connection, push=claimed, status=201)
+        notifications.record(connection, claimed, Outcome(status=201))
     assert states(engine) == ["sent"]
 
 

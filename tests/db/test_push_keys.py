@@ -1,14 +1,16 @@
 """The pair of keys that signs pushes outlives SECRET_KEY, and the loop that sends them outlives errors."""
 
+from collections.abc import Collection
 from threading import Event, Thread
-from typing import Any
+from typing import Any, ClassVar
 
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 
-from snoozer.db.push import ClaimedPush
+from snoozer.db.notifications import ClaimedPush
 from snoozer.notify import push_devices
-from snoozer.notify.push_sender import PushSender
+from snoozer.notify.push_channel import PushChannel
 from snoozer.notify.send_loop import SendLoop, drain
+from snoozer.runtime import encryption
 from snoozer.runtime.failpoint import FailpointReached
 from tests.db.pushes import comes_back, devices, sooner, the_sender
 from tests.factories import Person
@@ -71,19 +73,19 @@ def test_the_pair_is_made_once_by_those_who_ask_at_the_same_time(engine: Engine)
 
 def test_the_private_key_is_not_readable_in_the_database(engine: Engine, phone: Subscription) -> None:
     [pair] = _keys(engine)
-    private, _ = push_devices.signing_key(KEYS, pair.private_key)
+    private, _ = encryption.reopen(KEYS, pair.private_key)
     assert private.encode() not in pair.private_key
 
 
-class _Broken(PushSender):
+class _Broken(PushChannel):
     """Fails at first in ways that were not foreseen."""
 
-    broken: list[Exception] = [ZeroDivisionError(), KeyError("x")]  # noqa: RUF012
+    broken: ClassVar[list[Exception]] = [ZeroDivisionError(), KeyError("x")]
 
-    def claim(self) -> ClaimedPush | None:
+    def claim(self, connection: Connection, *, in_flight: Collection[ClaimedPush]) -> ClaimedPush | None:
         if self.broken:
             raise self.broken.pop()
-        return super().claim()
+        return super().claim(connection, in_flight=in_flight)
 
 
 def test_the_loop_goes_on_after_errors_that_it_does_not_know(
@@ -100,8 +102,7 @@ def test_the_loop_goes_on_after_errors_that_it_does_not_know(
         if step == "push_recorded":
             sent.set()
 
-    given = vars(the_sender(engine, failpoint=failpoint))
-    loop = SendLoop(_Broken(**given), senders=4, poll=0.02)
+    loop = SendLoop(the_sender(engine, kind=_Broken, failpoint=failpoint), poll=0.02)
     comes_back(engine)
     loop.start()
     try:

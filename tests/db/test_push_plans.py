@@ -1,11 +1,10 @@
 """What the statements of pushes read where there are many."""
 
-from datetime import timedelta
-
 from sqlalchemy import Engine, text
 
-from snoozer.db import push
+from snoozer.db import notifications
 from snoozer.db.engine import make_engine
+from snoozer.db.notifications import ClaimedPush
 from tests.db.pushes import a_pushed_device
 from tests.db.reading import reading
 from tests.factories import People
@@ -27,7 +26,7 @@ def test_a_claim_reads_few_of_the_thousands_that_are_due(engine: Engine, service
         connection.execute(text(DUE))
     with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
         connection.execute(text("VACUUM ANALYZE push_sends"))
-    read = reading(engine, lambda connection: push.claim(connection, lease=timedelta(minutes=1)))
+    read = reading(engine, lambda connection: notifications.claim(connection, ClaimedPush))
     assert read.rows <= 20, read
     assert "push_sends" not in read.whole_tables
 
@@ -45,5 +44,5 @@ def test_a_sweep_reads_nothing_of_the_pushes_that_are_over(engine: Engine, postg
             )
         )
     worker = make_engine(postgres_url, name="tests", pool_size=1, by_index=True)
-    assert reading(worker, lambda connection: push.expire(connection, batch_size=10)).rows <= 20
+    assert reading(worker, lambda connection: notifications.sweep(connection, "push", batch_size=10)).rows <= 20
     worker.dispose()

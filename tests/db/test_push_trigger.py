@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine, insert, text
 
-from snoozer.db import health_checks, push
+from snoozer.db import health_checks, notifications, push
 from snoozer.db.models import Send
 from snoozer.delivery.chores.chores import Retention, archive
 from snoozer.delivery.chores.returns import return_due
@@ -164,7 +164,7 @@ def test_pushes_that_are_long_over_are_deleted(engine: Engine, device: int) -> N
     with engine.begin() as connection:
         connection.execute(text("UPDATE push_sends SET created_at = now() - INTERVAL '31 days'"))
         connection.execute(text("UPDATE push_sends SET state = 'sent', finished_at = now() WHERE id = 1"))
-        assert push.prune(connection, batch_size=100) == 1
+        assert notifications.prune(connection, "push", batch_size=100) == 1
     assert len(pushes(engine)) == 1
 
 

@@ -3,8 +3,9 @@
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import webhooks as ledger
-from snoozer.notify.webhook_sender import AT_ONCE, TROUBLED, WebhookSender
+from snoozer.db import notifications
+from snoozer.db.notifications import ClaimedDelivery
+from snoozer.notify.webhook_channel import AT_ONCE, WebhookChannel, WebhookSender
 from snoozer.notify.webhooks import Added
 from tests.db.reading import reading
 from tests.factories import HOUR, People, a_snooze, now
@@ -49,13 +50,13 @@ def test_a_backlog_of_one_person_delays_no_other(
 def test_endpoints_that_are_slow_take_some_senders_and_never_all(
     engine: Engine, people: People, sender: WebhookSender
 ) -> None:
-    for number in range(TROUBLED + 1):
+    for number in range(WebhookChannel.troubled + 1):
         email = f"slow{number}@snoozer.example"
         an_endpoint(engine, account_id=people.ann(email).id)
         a_snooze(engine, user_email=email, remind_at=now() + HOUR)
     with engine.begin() as connection:
         connection.execute(text("UPDATE webhook_endpoints SET answer_ms = 9000"))
-    claimed = [sender.claim() for _ in range(TROUBLED)]
+    claimed = [sender.claim() for _ in range(WebhookChannel.troubled)]
     assert all(claimed)
     assert sender.claim() is None
     quick = an_endpoint(engine, account_id=people.ann(BOB).id)
@@ -84,8 +85,8 @@ def analyze(engine: Engine) -> None:
 
 def pages_of_a_claim(engine: Engine, hook: Added) -> int:
     def act(connection: Connection) -> None:
-        assert ledger.pick(connection, at_once=AT_ONCE, any=True) == hook.id
-        assert ledger.claim(connection, endpoint_id=hook.id, lease=HOUR) is not None
+        assert notifications.pick(connection, at_once=AT_ONCE, any=True) == hook.id
+        assert notifications.claim(connection, ClaimedDelivery, endpoint_id=hook.id) is not None
 
     return reading(engine, act).pages
 

@@ -8,10 +8,11 @@ import pytest
 from sqlalchemy import Engine, text
 from standardwebhooks import WebhookVerificationError
 
+from snoozer.db import notifications
 from snoozer.db import webhooks as ledger
 from snoozer.notify import webhooks
 from snoozer.notify.send_loop import drain, send
-from snoozer.notify.webhook_sender import WebhookSender
+from snoozer.notify.webhook_channel import WebhookSender
 from snoozer.notify.webhooks import Added
 from tests.factories import HOUR, Person, a_snooze, now
 from tests.webhook_receiver import (
@@ -329,5 +330,5 @@ def test_old_deliveries_are_pruned_and_orphans_at_once(engine: Engine, hook: Add
             text("UPDATE webhook_deliveries SET occurred_at = now() - interval '31 days' WHERE id % 3 = 0")
         )
         connection.execute(text("UPDATE webhook_deliveries SET endpoint_id = 999 WHERE id % 3 = 1"))
-        assert ledger.prune(connection, batch_size=100) == 2
+        assert notifications.prune(connection, "webhooks", batch_size=100) == 2
     assert len(entered(engine)) == 1

@@ -79,6 +79,7 @@ def test_a_drain_pushes_too(place: Field, service: PushService, phone: Subscript
     ("step", "state", "pushed"),
     [
         ("push_claimed", "sent", 1),  # Nothing had left: another worker sends it.
+        ("push_connected", "sent", 1),
         ("push_marked", "uncertain", 0),  # The mark may mean that it left.
         ("push_answered", "uncertain", 1),  # It left, and the answer was not written down.
         ("push_recorded", "sent", 1),

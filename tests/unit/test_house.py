@@ -33,22 +33,22 @@ STATEMENT_NOUNS = {
     "mailbox_leases": ["mailbox_leases"],
     "mailbox_store": ["messages"],
     "mailboxes": ["mailboxes"],
+    "notifications": ["push", "webhooks"],
     "operations": ["operations"],
     "pauses": ["pauses"],
-    "push": ["push"],
     "queue": ["queue", "peek"],
     "quotas": ["quotas"],
     "replies": ["replies"],
     "timeline": ["timeline"],
-    "webhooks": ["webhooks"],
     "workers": ["workers"],
 }
 # Modules that are continued in another one.
-PARTS = {"queue": ["queue", "changes"]}
-# Functions that read by the ORM, and what calls no statement.
+PARTS = {"queue": ["queue", "changes"], "notifications": ["notifications", "push", "webhooks"]}
+# Functions that read by the ORM, and what calls no statement, or several.
 WITHOUT_COUNTERPART = {
     "day_shapes": {"shape_of"},
-    "queue": {"asked_terms"},
+    "digests": {"add_members"},
+    "queue": {"asked_terms", "held"},
     "health_checks": {"violations"},
     "mailbox_store": {"move"},
 }

@@ -99,6 +99,15 @@ CONCEPTS = {
         ),
         homes=frozenset({"queue/limits.py"}),
     ),
+    # Checked when the connection is open: that the claim is held, and for a push that its mark is committed.
+    "a request that the ledger authorises": Concept(
+        text=re.compile(r"\bbefore_sending="),
+        homes=frozenset({"notify/http_sender.py"}),
+    ),
+    "why a claim is given back": Concept(
+        text=re.compile(r"\bqueue\.(defer|rest|set_aside|pauses|deferrals)\("),
+        homes=frozenset({"delivery/holds.py"}),
+    ),
     # The function `was_sent`.
     "whether it was sent": Concept(
         text=re.compile(r"[\"']perhaps[\"']"),

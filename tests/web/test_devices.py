@@ -86,6 +86,7 @@ def test_who_knows_an_address_alone_takes_no_device_over(
         {"endpoint": "https://push.example:port/1"},
         {"endpoint": "javascript:alert(1)"},
         {"endpoint": "https://push.example/a b"},
+        {"endpoint": "https://push.example/1#fragment"},
         {"endpoint": "https://push.example/" + "x" * 1_000},
         {"endpoint": "https://püsh.example/1"},
         {"p256dh": ""},

@@ -19,10 +19,9 @@ from snoozer.db import (
     list_changes,
     mailbox_store,
     minutes,
+    notifications,
     operations,
-    push,
     quotas,
-    webhooks,
 )
 from snoozer.db.audit import Entry
 from snoozer.db.bisection import bisect
@@ -140,32 +139,23 @@ def prune(engine: Engine) -> None:
     webhooks and operations that ended long ago, and unconfirmed imports; end roles by groups that are a day old; enter
     in the ledger the reminders of digests."""
     run_exclusive(engine, "forget workers", workers.prune)
-    settle_digests = partial(digests.settle, batch_size=BATCH_SIZE)
-    while (run_exclusive(engine, "settle digests", settle_digests) or 0) >= BATCH_SIZE:
-        pass
     prune_operations = partial(operations.prune, older_than=KEEP_OPERATIONS, batch_size=MAX_PRUNED)
     while run_exclusive(engine, "forget operations", prune_operations):
         pass
-    prune_messages = partial(mailbox_store.prune, batch_size=MAX_PRUNED)
-    while (run_exclusive(engine, "forget mailbox messages", prune_messages) or 0) >= MAX_PRUNED:
-        pass
-    prune_batch = partial(accounts.prune_expired, batch_size=MAX_PRUNED)
-    while (run_exclusive(engine, "forget sign-ins", prune_batch) or 0) >= MAX_PRUNED:
-        pass
-    # Small batches, because an import may have thousands of rows.
-    while (run_exclusive(engine, "forget imports", partial(imports.prune, batch_size=10)) or 0) >= 10:
-        pass
-    prune_usage = partial(quotas.prune, batch_size=MAX_PRUNED)
-    while (run_exclusive(engine, "forget usage", prune_usage) or 0) >= MAX_PRUNED:
-        pass
     while (run_exclusive(engine, "end group roles", _end_group_roles) or 0) >= BATCH_SIZE:
         pass
-    prune_pushes = partial(push.prune, batch_size=MAX_PRUNED)
-    while (run_exclusive(engine, "forget pushes", prune_pushes) or 0) >= MAX_PRUNED:
-        pass
-    prune_webhooks = partial(webhooks.prune, batch_size=MAX_PRUNED)
-    while (run_exclusive(engine, "forget webhooks", prune_webhooks) or 0) >= MAX_PRUNED:
-        pass
+    for name, chore, size in (
+        ("settle digests", digests.settle, BATCH_SIZE),
+        ("forget mailbox messages", mailbox_store.prune, MAX_PRUNED),
+        ("forget sign-ins", accounts.prune_expired, MAX_PRUNED),
+        # Small batches, because an import may have thousands of rows.
+        ("forget imports", imports.prune, 10),
+        ("forget usage", quotas.prune, MAX_PRUNED),
+        ("forget pushes", partial(notifications.prune, channel="push"), MAX_PRUNED),
+        ("forget webhooks", partial(notifications.prune, channel="webhooks"), MAX_PRUNED),
+    ):
+        while (run_exclusive(engine, name, partial(chore, batch_size=size)) or 0) >= size:
+            pass
 
 
 def _hourly(engine: Engine) -> None:

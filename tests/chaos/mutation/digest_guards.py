@@ -36,7 +36,7 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "the members of a mail that may have been sent stay",
-        "snoozer/delivery/digesting.py",
+        "snoozer/queue/digests.py",
         " if send.bytes_sha256 is None",
         "",
         DB + "test_after_silence_the_copy_lists_the_same_and_no_member_comes_singly",
@@ -107,8 +107,8 @@ DIGEST_GUARDS = (
     Guard(
         "the clock enters what no claim did",
         "snoozer/delivery/chores/chores.py",
-        'run_exclusive(engine, "settle digests", settle_digests) or 0',
-        "0",
+        '        ("settle digests", digests.settle, BATCH_SIZE),\n',
+        "",
         KNOWN + "test_the_clock_enters_what_was_cancelled_or_paused_while_the_mail_was_under_way",
     ),
     Guard(
@@ -127,7 +127,7 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "a row that the ledger refuses keeps no reminder back",
-        "snoozer/delivery/digesting.py",
+        "snoozer/delivery/holds.py",
         "        if not (is_row_error(error) or is_timeout(error)):\n            raise\n",
         "        raise\n",
         DB + "test_a_row_that_the_ledger_refuses_keeps_no_reminder_of_its_person_back",

@@ -4,45 +4,17 @@ INSERT INTO push_keys (public_key, private_key)
 VALUES (:public_key, :private_key)
 RETURNING id
 
--- name: expire
--- End pushes that no sender will end: pushes that have expired, or whose device or person is gone, have failed; pushes
--- whose worker was lost after the mark are uncertain. Rows locked by another transaction are left for the next time.
-WITH over AS MATERIALIZED (
-    SELECT send.id
-    FROM push_sends AS send
-    WHERE (
-          send.state = 'reserved'
-          AND COALESCE(send.claimed_until <= CURRENT_TIMESTAMP, TRUE)
-          AND (
-              send.expires_at <= CURRENT_TIMESTAMP
-              OR NOT EXISTS (
-                  SELECT 1
-                  FROM push_devices AS device
-                  JOIN accounts ON accounts.id = device.account_id
-                  WHERE device.id = send.device_id
-                    AND device.account_id = send.account_id
-                    AND accounts.disabled_at IS NULL
-              )
-          )
-      )
-       OR (send.state = 'sending' AND send.claimed_until <= CURRENT_TIMESTAMP)
-    ORDER BY send.id
-    LIMIT :batch_size
-    FOR NO KEY UPDATE OF send SKIP LOCKED
-)
-UPDATE push_sends AS send
-SET state = CASE WHEN send.state = 'sending' THEN 'uncertain' ELSE 'failed' END,
-    reason = CASE
-        WHEN send.state = 'sending' THEN 'worker lost'
-        WHEN send.expires_at <= CURRENT_TIMESTAMP THEN 'too late'
-        ELSE 'removed'
-    END,
+-- name: end_waiting
+-- Fail the pushes that wait for a device that is removed.
+UPDATE push_sends
+SET state = 'failed',
+    reason = :reason,
     claim_token = NULL,
     claimed_until = NULL,
     finished_at = clock_timestamp()
-FROM over
-WHERE send.id = over.id
-RETURNING send.id
+WHERE device_id = :target
+  AND state = 'reserved'
+RETURNING id
 
 -- name: give_back
 -- A claimed push was not begun: it is due as before.
@@ -73,39 +45,6 @@ WHERE send.id = :id
   AND device.id = send.device_id
   AND device.account_id = send.account_id
 RETURNING send.id
-
--- name: mark_uncertain
--- The request of a push was sent and no answer came: it may have been accepted, and is not sent again. Its device is
--- left alone for `delay`.
-WITH silent AS (
-    UPDATE push_sends
-    SET state = 'uncertain',
-        reason = :reason,
-        claim_token = NULL,
-        claimed_until = NULL,
-        finished_at = clock_timestamp()
-    WHERE id = :id
-      AND claim_token = :claim_token
-      AND state = 'sending'
-    RETURNING device_id
-),
-quiet AS (
-    UPDATE push_devices AS device
-    SET failures = device.failures + 1,
-        quiet_until = clock_timestamp() + :delay
-    FROM silent
-    WHERE device.id = silent.device_id
-),
-others AS (
-    UPDATE push_sends AS other
-    SET try_at = GREATEST(other.try_at, clock_timestamp() + :delay)
-    FROM silent
-    WHERE other.device_id = silent.device_id
-      AND other.id <> :id
-      AND other.state = 'reserved'
-)
-SELECT device_id
-FROM silent
 
 -- name: prune
 -- Delete pushes that ended more than 30 days ago.
@@ -143,63 +82,12 @@ FROM sent
 WHERE device.id = sent.device_id
 RETURNING device.id
 
--- name: release
--- A push did not reach the push service, or was not accepted for now: it and all other pushes for its device are tried
--- again after `delay`, unless they expire before.
-WITH released AS (
-    UPDATE push_sends
-    SET state = CASE WHEN clock_timestamp() + :delay < expires_at THEN 'reserved' ELSE 'failed' END,
-        reason = :reason,
-        status = :status,
-        attempts = attempts + 1,
-        try_at = clock_timestamp() + :delay,
-        claim_token = NULL,
-        claimed_until = NULL,
-        finished_at = CASE WHEN clock_timestamp() + :delay < expires_at THEN NULL ELSE clock_timestamp() END
-    WHERE id = :id
-      AND claim_token = :claim_token
-      AND state IN ('reserved', 'sending')
-    RETURNING device_id
-),
-quiet AS (
-    UPDATE push_devices AS device
-    SET failures = device.failures + 1,
-        quiet_until = clock_timestamp() + :delay
-    FROM released
-    WHERE device.id = released.device_id
-),
-others AS (
-    UPDATE push_sends AS other
-    SET try_at = GREATEST(other.try_at, clock_timestamp() + :delay)
-    FROM released
-    WHERE other.device_id = released.device_id
-      AND other.id <> :id
-      AND other.state = 'reserved'
-)
-SELECT device_id
-FROM released
-
 -- name: remove
--- Remove a person's device; waiting pushes to it are not sent. Zero rows if this person has no such device.
-WITH removed AS (
-    DELETE FROM push_devices
-    WHERE id = :id
-      AND account_id = :account_id
-    RETURNING id
-),
-ended AS (
-    UPDATE push_sends
-    SET state = 'failed',
-        reason = 'removed',
-        claim_token = NULL,
-        claimed_until = NULL,
-        finished_at = clock_timestamp()
-    FROM removed
-    WHERE push_sends.device_id = removed.id
-      AND push_sends.state = 'reserved'
-)
-SELECT id
-FROM removed
+-- Remove a person's device. Zero rows if this person has no such device.
+DELETE FROM push_devices
+WHERE id = :id
+  AND account_id = :account_id
+RETURNING id
 
 -- name: replace_private_key
 -- Replace an encrypted private key by the same one under a newer key of the ring, unless another process already has.
@@ -243,3 +131,43 @@ SET account_id = EXCLUDED.account_id,
 WHERE push_devices.account_id = EXCLUDED.account_id
    OR push_devices.auth_secret = EXCLUDED.auth_secret
 RETURNING id
+
+-- name: sweep
+-- End pushes that no sender will end: pushes that have expired, or whose device or person is gone, have failed; pushes
+-- whose worker was lost after the mark are uncertain. Rows locked by another transaction are left for the next time.
+WITH over AS MATERIALIZED (
+    SELECT send.id
+    FROM push_sends AS send
+    WHERE (
+          send.state = 'reserved'
+          AND COALESCE(send.claimed_until <= CURRENT_TIMESTAMP, TRUE)
+          AND (
+              send.expires_at <= CURRENT_TIMESTAMP
+              OR NOT EXISTS (
+                  SELECT 1
+                  FROM push_devices AS device
+                  JOIN accounts ON accounts.id = device.account_id
+                  WHERE device.id = send.device_id
+                    AND device.account_id = send.account_id
+                    AND accounts.disabled_at IS NULL
+              )
+          )
+      )
+       OR (send.state = 'sending' AND send.claimed_until <= CURRENT_TIMESTAMP)
+    ORDER BY send.id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE OF send SKIP LOCKED
+)
+UPDATE push_sends AS send
+SET state = CASE WHEN send.state = 'sending' THEN 'uncertain' ELSE 'failed' END,
+    reason = CASE
+        WHEN send.state = 'sending' THEN 'worker lost'
+        WHEN send.expires_at <= CURRENT_TIMESTAMP THEN 'too late'
+        ELSE 'removed'
+    END,
+    claim_token = NULL,
+    claimed_until = NULL,
+    finished_at = clock_timestamp()
+FROM over
+WHERE send.id = over.id
+RETURNING send.id

@@ -20,28 +20,6 @@ WHERE id = :id
   AND account_id = :account_id
 RETURNING id
 
--- name: end_lapsed
--- Fail the deliveries that lost workers hold for endpoints switched off since, like the waiting ones (end_waiting):
--- they would never be claimed again.
-WITH lapsed AS MATERIALIZED (
-    SELECT delivery.id
-    FROM webhook_deliveries AS delivery
-    JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
-    WHERE NOT endpoint.is_on
-      AND delivery.claim_token IS NOT NULL
-      AND delivery.claimed_until <= CURRENT_TIMESTAMP
-    FOR NO KEY UPDATE OF delivery SKIP LOCKED
-)
-UPDATE webhook_deliveries AS delivery
-SET state = 'failed',
-    reason = COALESCE(delivery.reason, 'off'),
-    finished_at = clock_timestamp(),
-    claim_token = NULL,
-    claimed_until = NULL
-FROM lapsed
-WHERE delivery.id = lapsed.id
-RETURNING delivery.id
-
 -- name: end_notice
 -- The mail that an endpoint is off was sent, or refused for good. Zero rows if the endpoint was switched on or off
 -- since.
@@ -56,9 +34,9 @@ RETURNING id
 -- deliveries are left to their senders.
 UPDATE webhook_deliveries
 SET state = 'failed',
-    reason = COALESCE(reason, 'off'),
+    reason = COALESCE(reason, :reason),
     finished_at = clock_timestamp()
-WHERE endpoint_id = :endpoint_id
+WHERE endpoint_id = :target
   AND state = 'waiting'
   AND claim_token IS NULL
 RETURNING id
@@ -141,7 +119,7 @@ RETURNING id
 WITH endpoint AS MATERIALIZED (
     SELECT id
     FROM webhook_endpoints
-    WHERE id = :endpoint_id
+    WHERE id = :target
     FOR NO KEY UPDATE
 ),
 delivered AS (
@@ -223,6 +201,29 @@ SET previous_secret = secret,
 WHERE id = :id
   AND account_id = :account_id
 RETURNING id
+
+-- name: sweep
+-- Fail the deliveries that lost workers hold for endpoints switched off since, like the waiting ones (end_waiting):
+-- they would never be claimed again.
+WITH lapsed AS MATERIALIZED (
+    SELECT delivery.id
+    FROM webhook_deliveries AS delivery
+    JOIN webhook_endpoints AS endpoint ON endpoint.id = delivery.endpoint_id
+    WHERE NOT endpoint.is_on
+      AND delivery.claim_token IS NOT NULL
+      AND delivery.claimed_until <= CURRENT_TIMESTAMP
+    LIMIT :batch_size
+    FOR NO KEY UPDATE OF delivery SKIP LOCKED
+)
+UPDATE webhook_deliveries AS delivery
+SET state = 'failed',
+    reason = COALESCE(delivery.reason, 'off'),
+    finished_at = clock_timestamp(),
+    claim_token = NULL,
+    claimed_until = NULL
+FROM lapsed
+WHERE delivery.id = lapsed.id
+RETURNING delivery.id
 
 -- name: switch_off
 -- Switch an endpoint off, for a reason; no delivery is entered or tried for it any more. With `account_id` its owner

@@ -4,7 +4,7 @@
 WITH endpoint AS MATERIALIZED (
     SELECT id, is_on, delivered_at
     FROM webhook_endpoints
-    WHERE id = :endpoint_id
+    WHERE id = :target
     FOR NO KEY UPDATE
 ),
 failed AS (

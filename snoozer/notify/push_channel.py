@@ -1,0 +1,91 @@
+"""Pushes to devices, each sent at most once: a duplicate notification is worse than none."""
+
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy import Connection
+
+from snoozer.db import notifications, push
+from snoozer.db.notifications import ClaimedPush, Outcome, Retry
+from snoozer.notify import push_encryption, push_message
+from snoozer.notify.http_sender import MAX_PAUSE, Channel, HttpSender, Request, wait_of
+from snoozer.runtime import encryption
+from snoozer.runtime.outbound_http import Answer, HttpError
+from snoozer.translations import gettext as _
+from snoozer.translations import language_of, speaking
+
+PushSender = HttpSender[ClaimedPush]
+
+GONE = frozenset({404, 410})
+# Its push service does not know our key, or the subscription used another one.
+REFUSED = frozenset({400, 401, 403})
+_NEVER = frozenset({"refused_address", "url", "insecure", "port"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class PushChannel(Channel[ClaimedPush]):
+    """`contact` is the address for push services' questions."""
+
+    name = "push"
+    word = "push"
+    marks = True
+    senders = 4
+    contact: str
+    seconds: float = 10.0
+
+    def claim(self, connection: Connection, *, in_flight: Collection[ClaimedPush]) -> ClaimedPush | None:
+        return notifications.claim(connection, ClaimedPush)
+
+    def request(self, claimed: ClaimedPush) -> Request:
+        private, renewed = encryption.reopen(self.keys, claimed.signing_key)
+        renew = None
+        if renewed is not None:
+            known = claimed.signing_key
+            renew = partial(push.replace_private_key, id=claimed.key_id, known=known, private_key=renewed)
+        with speaking(language_of(claimed.locale)):
+            content = push_message.compose(
+                snooze_id=claimed.snooze_id,
+                scheduled_for=claimed.scheduled_for,
+                subject=claimed.subject,
+                words={
+                    "title": _("A message is back"),
+                    "done": _("Done"),
+                    "hour": _("+1 h"),
+                    "tomorrow": _("Tomorrow"),
+                    "unsaved": _("Not saved: the server cannot be reached."),
+                },
+                keys=self.keys,
+            )
+        headers = {
+            "Authorization": push_encryption.authorization(
+                claimed.endpoint, private_key=private, subject=self.contact, now=time.time()
+            ),
+            "Content-Encoding": "aes128gcm",
+            "Content-Type": "application/octet-stream",
+            "TTL": str(claimed.seconds_left),
+            "Urgency": "high",
+        }
+        body = push_encryption.encrypt(content, public_key=claimed.public_key, auth_secret=claimed.auth_secret)
+        return Request(url=claimed.endpoint, headers=headers, body=body, renew=renew)
+
+    def lock_out(self, connection: Connection, claimed: ClaimedPush) -> None:
+        outcome = Outcome(reason="key", ends=True)
+        notifications.release(connection, claimed, outcome, self.retry(claimed, outcome))
+
+    def outcome(self, answer: Answer | HttpError) -> Outcome:
+        if isinstance(answer, HttpError):
+            return Outcome(reason=answer.code, ends=answer.code in _NEVER)
+        status = answer.status
+        if 200 <= status < 300:
+            return Outcome(status=status)
+        if status in GONE:
+            return Outcome(reason="gone", status=status, gone=True)
+        if status == 429 or status >= 500:
+            return Outcome(reason="busy", status=status, wait=wait_of(answer, most=MAX_PAUSE))
+        return Outcome(reason="refused" if status in REFUSED else "answer", status=status, ends=True)
+
+    def retry(self, claimed: ClaimedPush, outcome: Outcome) -> Retry:
+        pause = max(min(self.delay(max(claimed.attempts, claimed.failures)), MAX_PAUSE), outcome.wait)
+        return Retry(delay=pause, pause=pause)
