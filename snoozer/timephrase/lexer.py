@@ -64,6 +64,16 @@ class Tokens:
                 yield end
         yield at
 
+    def says(self, at: int) -> str:
+        """The kind of a bare number here, by the word right before it: `length` (in 5), `clock` (at 5), `end` of a
+        wait (until 5), `day` (on 5), `name` (im April), or nothing if there is no such word."""
+        for length in (2, 1):
+            start = at - length
+            for value, end in self.match(start, "says") if start >= 0 else ():
+                if end == at:
+                    return value
+        return ""
+
     def numbers(self, at: int, role: str) -> Iterator[tuple[int, int]]:
         for value, end in self.match(at, role):
             yield int(value), end

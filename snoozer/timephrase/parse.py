@@ -30,9 +30,10 @@ _QUARTER = 15
 _DEFAULT_HOURS = WorkingHours()
 _ENDS = ("until 24 December", "10 times", "for 3 weeks")
 _REJECTIONS = {
-    "past": N_("That lies in the past; choose a time that is still to come."),
-    "too_soon": N_("That is now; choose a time at least one minute away."),
-    "negative": N_("A length of time cannot be negative; leave out the minus sign."),
+    "past": ("past", N_("That lies in the past; choose a time that is still to come.")),
+    "too_soon": ("too_soon", N_("That is now; choose a time at least one minute away.")),
+    "negative": ("negative", N_("A length of time cannot be negative; leave out the minus sign.")),
+    "no_unit": ("unrecognised", N_("That is a length of time without its unit; add minutes, hours or days.")),
 }
 
 
@@ -116,7 +117,8 @@ def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
     except OverflowError:
         raise _too_far() from None
     if isinstance(meaning, Rejected):
-        raise ParseError(meaning.code, gettext(_REJECTIONS[meaning.code]))
+        code, message = _REJECTIONS[meaning.reason]
+        raise ParseError(code, gettext(message))
     sentence = gettext("When someone replies, with no time set.")
     return ParsedTime(phrase=phrase, kind="condition", zone=context.zone, condition="until_reply", sentence=sentence)
 

@@ -12,10 +12,12 @@ from snoozer.timephrase.locales import LANGUAGES, Language, normalize
 from snoozer.timephrase.zones import ABBREVIATIONS
 
 _MAX_WORDS = 6
+_YEARS = range(2024, 2060)
 _MAX_LENGTH = 60
 _MIN_PART_LENGTH = 3
 _HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?: ?[ap]\.?m|[ap])\b\.?")
 _BARE_END = re.compile(r"( [0-9]{1,2})h?$")
+_DAY_AT_THE_END = re.compile(r"\b(?:on|am|an|zum) [0-9]+h?$")
 _FRENCH_CLOCK = re.compile(r"\b([0-9]{1,2}) ?h ?([0-9]{2})\b")
 _MEASURES = frozenset(
     word
@@ -40,12 +42,12 @@ def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
 def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Language) -> Iterator[str]:
     if code == "negative":
         yield normalized.replace("-", " ", 1)
-    elif code == "invalid_time" and (match := _HALF_OF_DAY.search(normalized)):
+    elif code == "invalid_time" and (match := _HALF_OF_DAY.search(normalized)) and not 1 <= int(match[1]) <= 12:
         yield f"{normalized[: match.start()]}{match[1]}:{match[2] or '00'}{normalized[match.end() :]}"
     elif code == "unrecognised":
         yield from _sides(normalized, language)
         yield from _mended(normalized, language)
-        yield from _completed(tokens, language) if tokens else ()
+        yield from _completed(normalized, tokens, language) if tokens else ()
         yield from _parts(normalized)
         for month in _words_of(tokens, "month") if tokens else ():
             yield from (hint.format(month=month) for hint in language.data.hints["month"])
@@ -69,7 +71,7 @@ def _mended(normalized: str, language: Language) -> Iterator[str]:
         mended = [_closest(word, language) for word in words]
         if None not in mended:
             yield " ".join(word for word in mended if word is not None)
-    if _BARE_END.search(normalized):
+    if _BARE_END.search(normalized) and not _DAY_AT_THE_END.search(normalized):
         yield _BARE_END.sub(r"\1:00", normalized)
     if _FRENCH_CLOCK.search(normalized):
         yield _FRENCH_CLOCK.sub(r"\1:\2", normalized)
@@ -104,13 +106,24 @@ def _parts(normalized: str) -> Iterator[str]:
                     yield part
 
 
-def _completed(tokens: Tokens, language: Language) -> Iterator[str]:
+def _completed(normalized: str, tokens: Tokens, language: Language) -> Iterator[str]:
     """The beginning of a phrase, completed in the usual ways."""
     hints = language.data.hints
     weekdays = _words_of(tokens, "weekday")
-    numbers = [int(tokens.text(at)) for at in range(len(tokens)) if tokens.shape(at) == "integer"]
-    if numbers and len(tokens) == 1:
+    last = len(tokens) - 1
+    numbers = [int(tokens.text(last))] if tokens.shape(last) == "integer" else []
+    numbers.extend(number for number, end in tokens.numbers(last, "number") if end == len(tokens))
+    if numbers and (last == 0 or tokens.says(last) == "length") and numbers[0] not in _YEARS:
         yield from (hint.format(number=numbers[0]) for hint in hints["number"])
+    if tokens.shape(last) == "clock" and tokens.says(last) == "length":
+        hours, minutes = (int(number) for number in tokens.text(last).split(":")[:2])
+        role = "hours_and_minutes" if hours else "number"
+        yield from (hint.format(hours=hours, minutes=minutes, number=minutes) for hint in hints[role][:1])
+        yield tokens.text(last)
+    if numbers and numbers[0] in _YEARS:
+        yield from (f"{numbers[0]}-01-01", f"{numbers[0] // 100}:{numbers[0] % 100:02}")
+    if tokens.shape(0) == "integer" and last > 0:
+        yield f"in {normalized}"
     if _words_of(tokens, "every"):
         yield from _both_frequencies(tokens, weekdays, language)
         yield from hints["every"]
