@@ -16,6 +16,10 @@ _YEARS = range(2024, 2060)
 _MAX_LENGTH = 60
 _MIN_PART_LENGTH = 3
 _HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?: ?[ap]\.?m|[ap])\b\.?")
+_DIGIT = re.compile("[0-9]")
+_LETTERS = re.compile("[a-z']+")
+# Signs that no phrase has.
+_STRAY = re.compile(r"[^a-z0-9 .,:/+'_-]+")
 _BARE_END = re.compile(r"( [0-9]{1,2})h?$")
 _DAY_AT_THE_END = re.compile(r"\b(?:on|am|an|zum) [0-9]+h?$")
 _FRENCH_CLOCK = re.compile(r"\b([0-9]{1,2}) ?h ?([0-9]{2})\b")
@@ -46,10 +50,11 @@ def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Langua
         yield f"{normalized[: match.start()]}{match[1]}:{match[2] or '00'}{normalized[match.end() :]}"
     elif code == "unrecognised":
         yield from _sides(normalized, language)
-        yield from _mended(normalized, language)
+        mended = list(_mended(normalized, language))
+        yield from mended
         yield from _completed(normalized, tokens, language) if tokens else ()
-        yield from _parts(normalized)
-        for month in _words_of(tokens, "month") if tokens else ():
+        yield from _parts(normalized) if not mended else ()
+        for month in _words_of(tokens, "month") if tokens and not _DIGIT.search(normalized) else ():
             yield from (hint.format(month=month) for hint in language.data.hints["month"])
     if tokens is None:
         return
@@ -64,13 +69,19 @@ def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Langua
 
 
 def _mended(normalized: str, language: Language) -> Iterator[str]:
-    """The phrase with its unknown words replaced by the listed ones they resemble most; a bare hour at the
+    """The phrase with its misspelt words replaced by the listed ones they resemble most; a bare hour at the
     end, or 14h, with its minutes; 14h30 as 14:30."""
-    words = normalized.rstrip("!?. ").split()
+    tidy = _STRAY.sub(" ", normalized).strip(" .")
+    words = set(_LETTERS.findall(tidy))
     if len(words) <= _MAX_WORDS:
-        mended = [_closest(word, language) for word in words]
-        if None not in mended:
-            yield " ".join(word for word in mended if word is not None)
+        closest = {word: _closest(word, language) for word in words}
+        mended = _LETTERS.sub(lambda word: closest[word[0]] or word[0], tidy)
+        if mended != normalized and None not in closest.values():
+            yield mended
+        # "mintues" is unknown, although "min" and "tues" are words.
+        joined = {word: near for word in words if (near := _resembling(word, language)) not in (None, word)}
+        if joined:
+            yield _LETTERS.sub(lambda word: joined.get(word[0]) or closest[word[0]] or word[0], tidy)
     if _BARE_END.search(normalized) and not _DAY_AT_THE_END.search(normalized):
         yield _BARE_END.sub(r"\1:00", normalized)
     if _FRENCH_CLOCK.search(normalized):
@@ -79,8 +90,18 @@ def _mended(normalized: str, language: Language) -> Iterator[str]:
 
 
 def _closest(word: str, language: Language) -> str | None:
-    if not word.isalpha() or tokenize(word, language) is not None:
+    return word if tokenize(word, language) is not None else _resembling(word, language)
+
+
+def _resembling(word: str, language: Language) -> str | None:
+    """The word of the list that it resembles most; itself if it is one."""
+    if word in language.words:
         return word
+    exchanged = (known for known in language.words if len(known) == len(word) and sorted(known) == sorted(word))
+    if len(word) > 1 and (meant := next(iter(sorted(exchanged)), None)):
+        return meant
+    if len(word) < _MIN_PART_LENGTH:
+        return None if tokenize(word, language) is None else word
     near = (known for known in language.words if known[0] == word[0] and -2 <= len(known) - len(word) <= 2)
     return next(iter(get_close_matches(word, [known for known in near if len(known) > 2], n=1, cutoff=0.7)), None)
 
