@@ -26,9 +26,11 @@ from snoozer.mail.structure import (
     starts_with_field,
     walk,
 )
+from snoozer.mail.transfer_encodings import is_quoted_printable
 
 # How far to search for a charset declaration that also applies to the raw bytes of header fields.
 _LABELS_WITHIN = 65_536
+_MAX_ANSWERS = 500
 _LABEL = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,60})", re.IGNORECASE)
 _META_WITHIN = 8_192
 _FIRST_LINE = 1_000
@@ -125,11 +127,17 @@ def parse_reply(original: bytes, *, has_null_sender: bool = False) -> ReplyHead:
     head, _ = split_head(_readable(original[:MAX_READ_BYTES]))
     return ReplyHead(
         message_id=next(iter(headers.every_id(head.first("message-id"))), None),
-        answers=headers.every_id(head.first("references"), head.first("in-reply-to")),
+        answers=_answers(head),
         sender_email=_sender(head, None).email,
         date=_date(head.first("date")),
         automatic=automatic.is_automatic(head, has_null_sender=has_null_sender),
     )
+
+
+def _answers(head: Headers) -> tuple[str, ...]:
+    """The ids that a message answers: the first, and the newest if there are very many."""
+    ids = headers.every_id(head.first("references"), head.first("in-reply-to"))
+    return ids if len(ids) <= _MAX_ANSWERS else (ids[0], *ids[1 - _MAX_ANSWERS :])
 
 
 def parse_head(original: bytes) -> ParsedHead:
@@ -337,9 +345,13 @@ def _decoded(part: Part, fallback: str | None) -> str:
         fallback = meta.group(1).decode("ascii")
         charset = charset if is_known(charset) else fallback
     text = decode_bytes(content, charset, fallback=fallback)
-    if content is not part.body and _CONTROLS.search(text) and _is_readable(part.body) and b" " in part.body.strip():
+    if content is part.body or not _CONTROLS.search(text):
+        return text
+    if is_quoted_printable(part.body, part.head.value("content-transfer-encoding")):
+        return _CONTROLS.sub("", text)
+    if _is_readable(part.body) and b" " in part.body.strip():
         # It was not in the declared transfer encoding.
-        text = decode_bytes(part.body, charset, fallback=fallback)
+        return decode_bytes(part.body, charset, fallback=fallback)
     return text
 
 
