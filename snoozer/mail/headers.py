@@ -20,6 +20,8 @@ MAX_FROM_LENGTH = 2_000
 MAX_ADDRESS_LENGTH = 254
 MAX_MESSAGE_ID_LENGTH = 250
 MAX_REFERENCES = 10
+# Ids of messages without a usable one end like this; no other program knows them.
+SUBSTITUTE_ENDING = ".snoozer.invalid>"
 MAX_IDS_LENGTH = 65_536
 
 # The payload may contain a "?"; the last word may be truncated.
