@@ -9,7 +9,7 @@ import icalendar
 import pytest
 from dateutil.rrule import rrulestr
 
-from snoozer.notify.feeds.calendar import _rules
+from snoozer.notify.feeds.calendar import EXPORTED, as_calendar
 
 HOUR = timedelta(hours=1)
 END = datetime(2037, 12, 31, tzinfo=UTC)
@@ -47,9 +47,8 @@ def _offset_at(rules: Any, at: datetime) -> timedelta:
 def test_no_span_of_a_zone_is_left_out_of_a_feed(name: str) -> None:
     """Each change is found by the zone itself, a second before and after it."""
     rules: Any
-    [rules] = icalendar.Calendar.from_ical(b"BEGIN:VCALENDAR\r\n" + _rules(name, 2026) + b"END:VCALENDAR\r\n").walk(
-        "VTIMEZONE"
-    )
+    feed = b"".join(as_calendar([], zones=[name], year=2026, shown=EXPORTED, refreshed_after=None))
+    [rules] = icalendar.Calendar.from_ical(feed).walk("VTIMEZONE")
     place, at = ZoneInfo(name), BEGIN
     while at < END:
         following = at + 24 * HOUR
