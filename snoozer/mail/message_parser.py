@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from snoozer.mail import automatic, headers
+from snoozer.mail.calendar_events import CALENDAR_TYPES, FILE_NAME, MAX_EVENTS, CalendarEvent, events_in, in_words
 from snoozer.mail.charsets import decode_bytes, detect, is_known
 from snoozer.mail.enriched import enriched_to_text, richtext_to_text
 from snoozer.mail.flowed import join_flowed
@@ -89,12 +90,15 @@ class ParsedHead:
 class ParsedMessage(ParsedHead):
     """The contents of a message, as declared, without proof.
 
-    `cut` is True if the message has more text than `text`. `instance` is the Snoozer that made it.
+    `cut` is True if the message has more text than `text`. `events` are those of its calendars; `text` has them in
+    words, behind `own_text`. `instance` is the Snoozer that made it.
     """
 
     to: Recipients
     cc: Recipients
     text: str
+    own_text: str
+    events: tuple[CalendarEvent, ...]
     cut: bool
     attachments: tuple[Attachment, ...]
     in_reply_to: str | None
@@ -155,13 +159,16 @@ def parse(original: bytes) -> ParsedMessage:
     parts = list(walk(head, body))
     shown = _shown_parts(parts)
     text, cut = _text(shown, fallback)
-    if not text:
+    events = _events(parts, fallback)
+    if not text and not events:
         text, cut = _text_of_last_resort(parts, fallback)
     return ParsedMessage(
         **_declared(head, fallback),
         to=recipients(head.joined("to"), fallback=fallback),
         cc=recipients(head.joined("cc"), fallback=fallback),
-        text=text,
+        text="\n\n".join(filter(None, (text, in_words(events)))),
+        own_text=text,
+        events=tuple(events),
         cut=cut or (bool(text) and (len(parts) >= MAX_PARTS or any(part.unread for part in shown))),
         attachments=tuple(_attachment(part) for part in parts if _is_listed(part, shown)),
         in_reply_to=headers.message_id(head.first("in-reply-to")),
@@ -255,13 +262,20 @@ def _shown_parts(parts: list[Part]) -> list[Part]:
     """The parts that are text for people; if there are none, other parts that can be read as text."""
     choices: tuple[Callable[[Part], bool], ...] = (
         lambda part: _is_text_in_place(part) or (part is parts[0] and part.head.type == "text/html"),
-        lambda part: part.head.type.startswith("text/"),
+        lambda part: part.head.type.startswith("text/") and part.head.type not in CALENDAR_TYPES,
+        lambda part: part.head.type.startswith("text/") and not events_in(_decoded(part, None)),
     )
     for choice in choices:
         found = [part for part in parts if choice(part) and not _is_attached(part)]
         if any(part.content.strip() for part in found):
             return found
     return [part for part in parts if part.head.type in _SHOWN_TYPES or part.head.type in _REPORTS]
+
+
+def _events(parts: list[Part], fallback: str | None) -> list[CalendarEvent]:
+    """The events of its calendars. Invitations have the same calendar twice, the second as a file."""
+    calendars = (_decoded(part, fallback) for part in parts if part.head.type in CALENDAR_TYPES)
+    return list(dict.fromkeys(event for calendar in calendars for event in events_in(calendar)))[:MAX_EVENTS]
 
 
 def _is_text_in_place(part: Part) -> bool:
@@ -372,7 +386,8 @@ def _attachment(part: Part) -> Attachment:
     if name is None and part.head.type == "message/rfc822":
         inside = headers.subject(split_head(part.content)[0].first("subject"))
         name = f"{inside}.eml" if inside else "message.eml"
-    return Attachment(name=name or "unnamed", type=part.head.type[:100], size=part.size)
+    usual = FILE_NAME if part.head.type in CALENDAR_TYPES else "unnamed"
+    return Attachment(name=name or usual, type=part.head.type[:100], size=part.size)
 
 
 def _date(raw: bytes | None) -> datetime | None:
