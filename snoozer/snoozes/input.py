@@ -5,8 +5,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from snoozer import timephrase
+from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.promise import ReminderTime
-from snoozer.queue.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.zones import zone_of
 from snoozer.translations import gettext
 

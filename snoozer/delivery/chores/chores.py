@@ -41,12 +41,12 @@ from snoozer.queue import archive as archive_db
 from snoozer.queue import digests, events, ledger, queue, workers
 from snoozer.queue.archive import Archivable
 from snoozer.queue.ledger import UncertainPolicy
-from snoozer.queue.reminder import MAX_RESENDS, Recovered
+from snoozer.queue.limits import MAX_CRASHES, MAX_RESENDS
+from snoozer.queue.reminder import Recovered
 from snoozer.settings import Settings
 
 log = logging.getLogger(__name__)
 
-MAX_CRASHES = 5
 ACTOR = "clock"
 # Rows of each kind in one transaction: about a second.
 MAX_PRUNED = 10_000
