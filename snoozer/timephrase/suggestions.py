@@ -16,6 +16,7 @@ _YEARS = range(2024, 2060)
 _MAX_LENGTH = 60
 _MIN_PART_LENGTH = 3
 _HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?: ?[ap]\.?m|[ap])\b\.?")
+_YEAR_AT_THE_END = re.compile(r"(?<=[a-z]) 20[0-9]{2}$")
 _DIGIT = re.compile("[0-9]")
 _LETTERS = re.compile("[a-z']+")
 # Signs that no phrase has.
@@ -54,8 +55,9 @@ def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Langua
         yield from mended
         yield from _completed(normalized, tokens, language) if tokens else ()
         yield from _parts(normalized) if not mended else ()
-        for month in _words_of(tokens, "month") if tokens and not _DIGIT.search(normalized) else ():
-            yield from (hint.format(month=month) for hint in language.data.hints["month"])
+        year = _YEAR_AT_THE_END.search(normalized)
+        for month in _words_of(tokens, "month") if tokens and (year or not _DIGIT.search(normalized)) else ():
+            yield from (hint.format(month=month) + (year[0] if year else "") for hint in language.data.hints["month"])
     if tokens is None:
         return
     if code == "tz_abbreviation":
@@ -141,7 +143,7 @@ def _completed(normalized: str, tokens: Tokens, language: Language) -> Iterator[
         role = "hours_and_minutes" if hours else "number"
         yield from (hint.format(hours=hours, minutes=minutes, number=minutes) for hint in hints[role][:1])
         yield tokens.text(last)
-    if numbers and numbers[0] in _YEARS:
+    if numbers and numbers[0] in _YEARS and (last == 0 or (last == 1 and tokens.says(last))):
         yield from (f"{numbers[0]}-01-01", f"{numbers[0] // 100}:{numbers[0] % 100:02}")
     if tokens.shape(0) == "integer" and last > 0:
         yield f"in {normalized}"

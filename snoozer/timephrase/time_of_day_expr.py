@@ -30,8 +30,8 @@ class ClockTime:
 
     `am_or_pm`: it may be in the morning or in the afternoon (3, 3:30). `named_hour` is one of the person's hours:
     either the time itself, or the part of the day that contains it. A `bare` number is only digits or a number word.
-    `marked`: the text says that it is a time of the day, as in 9am, 9 Uhr, half past 9 or noon. `shift` is added in
-    minutes. `could_be` are clearer spellings of text that may be a time or a date; `year` is the year that it may be.
+    `shift` is added in minutes. `could_be` are clearer spellings of text that may be a time or a date; `year` is the
+    year that it may be.
     """
 
     hour: int = 0
@@ -41,7 +41,6 @@ class ClockTime:
     meridiem: str | None = None
     am_or_pm: bool = False
     bare: bool = False
-    marked: bool = False
     named_hour: str | None = None
     midnight: bool = False
     shift: int = 0
@@ -96,8 +95,8 @@ class ClockTime:
     def within(self, part: str) -> "ClockTime":
         """The same time, which must lie in that part of the day."""
         if part == "night" and not (self.minute or self.second or self.shift) and self._is_twelve_at_night:
-            return ClockTime(midnight=True, marked=True, named_hour=part)
-        return replace(self, named_hour=part, bare=False, marked=True)
+            return ClockTime(midnight=True, named_hour=part)
+        return replace(self, named_hour=part, bare=False)
 
     @property
     def _is_twelve_at_night(self) -> bool:
@@ -148,11 +147,10 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
         for role in ("part", "part_of_day") if after_day else ("part",):
             for part, end in tokens.match(start, role):
                 yield from _part_first(tokens, part, end)
-    for clock, end in _whole_times(tokens, at):
+    for clock, end in _whole_times(tokens, at) if _is_said(tokens, at) else ():
         if not clock.midnight:
             yield from _in_part(tokens, clock, end)
-        if _is_said(tokens, clock, at):
-            yield clock, end
+        yield clock, end
     if tokens.says(at) in ("clock", "end"):
         yield from marked_hours(tokens, at)
     for period, end in tokens.match(at, "end_of"):
@@ -165,8 +163,8 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
 
 def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[ClockTime, int]]:
     for prep in tokens.optional(end, "prep"):
-        for clock, after in _whole_times(tokens, prep):
-            if not clock.midnight and _is_said(tokens, clock, prep):
+        for clock, after in _whole_times(tokens, prep) if _is_said(tokens, prep) else ():
+            if not clock.midnight:
                 yield clock.within(part), after
     yield named_time(part), end
 
@@ -178,19 +176,17 @@ def _in_part(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[Clock
                 yield clock.within(part), after
 
 
-def _is_said(tokens: Tokens, clock: ClockTime, at: int) -> bool:
-    """Whether the word before the number allows a time of the day: at 5, but not in 5 nor on 5."""
-    says = tokens.says(at)
-    if clock.marked or says in ("", "clock", "end"):
-        return True
-    return says == "day" and tokens.shape(at) == "clock"
+def _is_said(tokens: Tokens, at: int) -> bool:
+    """Whether the word before a number allows a time of the day: at 5, but not in 5, on 5 or in 5pm."""
+    is_number = tokens.shape(at) in ("integer", "decimal", "dotted", "clock") or any(tokens.numbers(at, "number"))
+    return not is_number or tokens.says(at) in ("", "clock", "end")
 
 
 def _whole_times(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
     for _, end in tokens.match(at, "noon"):
-        yield ClockTime(hour=12, marked=True), end
+        yield ClockTime(hour=12), end
     for _, end in tokens.match(at, "midnight"):
-        yield ClockTime(midnight=True, marked=True), end
+        yield ClockTime(midnight=True), end
     for clock, end in _figures(tokens, at):
         yield from _with_half_of_day(tokens, clock, end)
     yield from _relative_to_hour(tokens, at)
@@ -198,15 +194,15 @@ def _whole_times(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
 
 def _with_half_of_day(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[ClockTime, int]]:
     for oclock in tokens.optional(end, "oclock"):
-        marked = replace(clock, bare=False, marked=True, could_be=(), year=None) if oclock > end else clock
+        marked = replace(clock, bare=False, could_be=(), year=None) if oclock > end else clock
         for meridiem, after in tokens.match(oclock, "meridiem"):
-            said = replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, marked=True, could_be=(), year=None)
+            said = replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, could_be=(), year=None)
             yield said, after
         if oclock > end and clock.bare:
             yield from _with_minutes(tokens, marked, oclock)
         if is_military(tokens, end - 1):
             for _, after in tokens.match(end, "military_hours"):
-                yield replace(clock, marked=True, year=None), after
+                yield replace(clock, year=None), after
         yield marked, oclock
 
 
@@ -216,7 +212,7 @@ def marked_hours(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
         return
     for clock, end in _figures(tokens, at):
         for _, after in tokens.match(end, "hour_mark") if clock.bare or tokens.shape(at) != "integer" else ():
-            marked = replace(clock, bare=False, marked=True, could_be=())
+            marked = replace(clock, bare=False, could_be=())
             if clock.bare:
                 yield from _with_minutes(tokens, marked, after)
             yield marked, after
@@ -265,7 +261,7 @@ def _relative_to_hour(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]
     for shift, middle in _minutes_from_hour(tokens, at):
         for clock, end in _figures(tokens, middle):
             if clock.bare and 1 <= clock.hour <= 12:
-                moved = replace(clock, shift=shift, bare=False, marked=True)
+                moved = replace(clock, shift=shift, bare=False)
                 for meridiem, after in tokens.match(end, "meridiem"):
                     yield replace(moved, meridiem=meridiem, am_or_pm=False), after
                 for oclock in tokens.optional(end, "oclock"):

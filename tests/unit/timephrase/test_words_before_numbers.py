@@ -131,6 +131,31 @@ def test_a_length_without_its_unit_is_asked_back_with_units(error_of: ErrorOf, p
     assert error.suggestions == tuple(f"in {number} {word}" for word in words)
 
 
+@pytest.mark.parametrize(
+    ("phrase", "locale", "instead"),
+    [
+        ("in 5pm", "en", "5pm"),
+        ("for 9am tomorrow", "en", "9am tomorrow"),
+        ("on 15:30", "en", "15:30"),
+        ("in 9 in the morning", "en", "9 in the morning"),
+        ("at 5 minutes", "en", "5 minutes"),
+        ("until 3 days", "en", "3 days"),
+        ("at 18 hours", "en", "18 hours"),
+        ("in 5 Uhr", "de", "5 uhr"),
+        ("am 15 Uhr", "de", "15 uhr"),
+        ("um 5 Minuten", "de", "5 minuten"),
+        ("bis 3 Tage", "de", "3 tage"),
+        ("march 2027", "en", "march 1 2027"),
+        ("bis Januar 2027", "de", "1. januar 2027"),
+    ],
+)
+def test_a_contradiction_is_asked_back_with_what_may_be_meant(
+    error_of: ErrorOf, phrase: str, locale: str, instead: str
+) -> None:
+    error = error_of(phrase, now=NOW.isoformat(), zone=BERLIN, locale=locale)
+    assert (error.code, error.suggestions[0]) == ("unrecognised", instead)
+
+
 @pytest.mark.parametrize("day", ["tomorrow", "friday", "every day", "every friday", "this evening"])
 @pytest.mark.parametrize("word", ["in 5", "on 5", "in 0:45", "on 1530"])
 def test_a_word_between_day_and_number_decides_too(error_of: ErrorOf, day: str, word: str) -> None:
