@@ -90,7 +90,7 @@ class ParsedHead:
 class ParsedMessage(ParsedHead):
     """The contents of a message, as declared, without proof.
 
-    `cut` is True if the message has more text than `text`. `events` are those of its calendars; `text` has them in
+    `cut` is True if the message has more text than `text`. `events` are the events of its calendars; `text` has them in
     words, behind `own_text`. `instance` is the Snoozer that made it.
     """
 

@@ -18,7 +18,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 @cache
 def _every_zone() -> list[str]:
-    """One of all zones with the same changes, and those with the oddest."""
+    """One zone for each sequence of offsets."""
     found: dict[object, str] = {}
     for name in sorted(available_timezones() - {"localtime", "Factory"}):
         place = ZoneInfo(name)
