@@ -100,7 +100,8 @@
       if (offer) return offer.disabled ? undefined : form.requestSubmit(offer);
       // What was read and refused is not read again: its suggestions would be replaced under a pointer.
       if (shown !== wanted()) await read();
-      if (isRead()) form.requestSubmit(save); else field.focus();
+      // Enter again takes the first suggestion, and once more saves it: its time is shown before.
+      if (isRead()) form.requestSubmit(save); else (reading.querySelector("button[name=suggestion]") || field).focus();
     });
     form.addEventListener("click", (event) => {
       const suggestion = event.target.closest("button[name=suggestion]");

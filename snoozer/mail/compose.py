@@ -151,7 +151,7 @@ class ReminderWriter:
         wording = _wording(send.locale or DEFAULT_LOCALE)
         token, subject = _token(send, keys=keys), _subject(send.subject, wording)
         fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
-        if thread := headers.thread_ids(send.thread_ids) or headers.references(send.message_id)[:1]:
+        if thread := headers.thread_ids(send.thread_ids) or _own_id(send.message_id):
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
         words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
@@ -252,6 +252,12 @@ def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
         ("X-Snoozer-Instance", instance),
         *MULTIPART,
     ]
+
+
+def _own_id(message_id: str) -> tuple[str, ...]:
+    """The Message-ID of the original, unless Snoozer made it up for a message without one."""
+    is_own = message_id.startswith("<") and not message_id.endswith(headers.SUBSTITUTE_ENDING)
+    return headers.thread_ids(message_id)[:1] if is_own else ()
 
 
 def _fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Field]:

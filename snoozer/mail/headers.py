@@ -20,6 +20,9 @@ MAX_FROM_LENGTH = 2_000
 MAX_ADDRESS_LENGTH = 254
 MAX_MESSAGE_ID_LENGTH = 250
 MAX_REFERENCES = 10
+# Ids of messages without a usable one end like this; no other program knows them.
+SUBSTITUTE_ENDING = ".snoozer.invalid>"
+MAX_IDS_LENGTH = 65_536
 
 # The payload may contain a "?"; the last word may be truncated.
 _ENCODED_WORD = re.compile(r"=\?\s?([^?\s]{0,60})\s?\?([bBqQ])\?(?:((?:[^?]|\?(?!=))*)\?=|([^?\s]+)\??\Z)")
@@ -172,7 +175,10 @@ def _sender(raw: str, fallback: str | None) -> Sender:
     if len(name) > 1 and name[0] == name[-1] and name[0] in "\"'":
         name = name[1:-1].strip()
     beside = sanitize_line(decode_words(comment, fallback=fallback))
-    name = (name if email or not (name and beside) else f"{name} ({beside})") or beside
+    if name and beside and not email:
+        # In "ann (Ann Else)" the word in front is an address without its domain.
+        name = beside if _ATOM.fullmatch(name) else f"{name} ({beside})"
+    name = name or beside
     name = name or ("" if email else sanitize_line(decode_words(angle, fallback=fallback)))
     return Sender(None if name in ("", email) else name, email)
 
@@ -235,17 +241,26 @@ def every_id(*fields: bytes | str | None) -> tuple[str, ...]:
     """Every id in these fields of a message, each at its last place.
 
     Ids as strangers write them, which mail programs compare letter by letter: any printable ASCII, even without an @ or
-    without angle brackets.
+    without angle brackets. Of a longer field than `MAX_IDS_LENGTH` the end is read, where the newest ids are.
     """
     found: dict[str, None] = {}
     for raw in fields:
-        text = raw_text(raw or b"")
+        text = _end_of(raw or b"")
         ids = _ANY_ID.findall(text) if "<" in text else text.split()[:1]
         for id in ("".join(id.split()) for id in ids):
             if _SHOWN_ID.fullmatch(id) and "=?" not in id:
                 found.pop(f"<{id}>", None)
                 found[f"<{id}>"] = None
     return tuple(found)
+
+
+def _end_of(raw: bytes | str) -> str:
+    """The raw value without the beginning of what is too long, from a whole id on."""
+    text = raw if isinstance(raw, str) else raw[-MAX_IDS_LENGTH:].decode("utf-8", "surrogateescape")
+    if len(raw) <= MAX_IDS_LENGTH:
+        return _NO_BYTES.sub("", text)
+    text = text[-MAX_IDS_LENGTH:]
+    return _NO_BYTES.sub("", text[max(0, text.find("<")) :])
 
 
 def validate_mail_from(mail_from: str) -> None:

@@ -10,6 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from snoozer.mail import automatic, headers
+from snoozer.mail.calendar_events import CALENDAR_TYPES, FILE_NAME, MAX_EVENTS, CalendarEvent, events_in, in_words
 from snoozer.mail.charsets import decode_bytes, detect, is_known
 from snoozer.mail.enriched import enriched_to_text, richtext_to_text
 from snoozer.mail.flowed import join_flowed
@@ -26,9 +27,11 @@ from snoozer.mail.structure import (
     starts_with_field,
     walk,
 )
+from snoozer.mail.transfer_encodings import is_quoted_printable
 
 # How far to search for a charset declaration that also applies to the raw bytes of header fields.
 _LABELS_WITHIN = 65_536
+_MAX_ANSWERS = 500
 _LABEL = re.compile(rb"charset\s*=\s*[\"']?([A-Za-z0-9._:-]{1,60})", re.IGNORECASE)
 _META_WITHIN = 8_192
 _FIRST_LINE = 1_000
@@ -87,12 +90,15 @@ class ParsedHead:
 class ParsedMessage(ParsedHead):
     """The contents of a message, as declared, without proof.
 
-    `cut` is True if the message has more text than `text`. `instance` is the Snoozer that made it.
+    `cut` is True if the message has more text than `text`. `events` are the events of its calendars; `text` has them in
+    words, behind `own_text`. `instance` is the Snoozer that made it.
     """
 
     to: Recipients
     cc: Recipients
     text: str
+    own_text: str
+    events: tuple[CalendarEvent, ...]
     cut: bool
     attachments: tuple[Attachment, ...]
     in_reply_to: str | None
@@ -125,11 +131,17 @@ def parse_reply(original: bytes, *, has_null_sender: bool = False) -> ReplyHead:
     head, _ = split_head(_readable(original[:MAX_READ_BYTES]))
     return ReplyHead(
         message_id=next(iter(headers.every_id(head.first("message-id"))), None),
-        answers=headers.every_id(head.first("references"), head.first("in-reply-to")),
+        answers=_answers(head),
         sender_email=_sender(head, None).email,
         date=_date(head.first("date")),
         automatic=automatic.is_automatic(head, has_null_sender=has_null_sender),
     )
+
+
+def _answers(head: Headers) -> tuple[str, ...]:
+    """The ids that a message answers: the first, and the newest if there are very many."""
+    ids = headers.every_id(head.first("references"), head.first("in-reply-to"))
+    return ids if len(ids) <= _MAX_ANSWERS else (ids[0], *ids[1 - _MAX_ANSWERS :])
 
 
 def parse_head(original: bytes) -> ParsedHead:
@@ -147,13 +159,16 @@ def parse(original: bytes) -> ParsedMessage:
     parts = list(walk(head, body))
     shown = _shown_parts(parts)
     text, cut = _text(shown, fallback)
-    if not text:
+    events = _events(parts, fallback)
+    if not text and not events:
         text, cut = _text_of_last_resort(parts, fallback)
     return ParsedMessage(
         **_declared(head, fallback),
         to=recipients(head.joined("to"), fallback=fallback),
         cc=recipients(head.joined("cc"), fallback=fallback),
-        text=text,
+        text="\n\n".join(filter(None, (text, in_words(events)))),
+        own_text=text,
+        events=tuple(events),
         cut=cut or (bool(text) and (len(parts) >= MAX_PARTS or any(part.unread for part in shown))),
         attachments=tuple(_attachment(part) for part in parts if _is_listed(part, shown)),
         in_reply_to=headers.message_id(head.first("in-reply-to")),
@@ -247,13 +262,20 @@ def _shown_parts(parts: list[Part]) -> list[Part]:
     """The parts that are text for people; if there are none, other parts that can be read as text."""
     choices: tuple[Callable[[Part], bool], ...] = (
         lambda part: _is_text_in_place(part) or (part is parts[0] and part.head.type == "text/html"),
-        lambda part: part.head.type.startswith("text/"),
+        lambda part: part.head.type.startswith("text/") and part.head.type not in CALENDAR_TYPES,
+        lambda part: part.head.type.startswith("text/") and not events_in(_decoded(part, None)),
     )
     for choice in choices:
         found = [part for part in parts if choice(part) and not _is_attached(part)]
         if any(part.content.strip() for part in found):
             return found
     return [part for part in parts if part.head.type in _SHOWN_TYPES or part.head.type in _REPORTS]
+
+
+def _events(parts: list[Part], fallback: str | None) -> list[CalendarEvent]:
+    """The events of its calendars. Invitations have the same calendar twice, the second as a file."""
+    calendars = (_decoded(part, fallback) for part in parts if part.head.type in CALENDAR_TYPES)
+    return list(dict.fromkeys(event for calendar in calendars for event in events_in(calendar)))[:MAX_EVENTS]
 
 
 def _is_text_in_place(part: Part) -> bool:
@@ -337,9 +359,13 @@ def _decoded(part: Part, fallback: str | None) -> str:
         fallback = meta.group(1).decode("ascii")
         charset = charset if is_known(charset) else fallback
     text = decode_bytes(content, charset, fallback=fallback)
-    if content is not part.body and _CONTROLS.search(text) and _is_readable(part.body) and b" " in part.body.strip():
+    if content is part.body or not _CONTROLS.search(text):
+        return text
+    if is_quoted_printable(part.body, part.head.value("content-transfer-encoding")):
+        return _CONTROLS.sub("", text)
+    if _is_readable(part.body) and b" " in part.body.strip():
         # It was not in the declared transfer encoding.
-        text = decode_bytes(part.body, charset, fallback=fallback)
+        return decode_bytes(part.body, charset, fallback=fallback)
     return text
 
 
@@ -360,7 +386,8 @@ def _attachment(part: Part) -> Attachment:
     if name is None and part.head.type == "message/rfc822":
         inside = headers.subject(split_head(part.content)[0].first("subject"))
         name = f"{inside}.eml" if inside else "message.eml"
-    return Attachment(name=name or "unnamed", type=part.head.type[:100], size=part.size)
+    usual = FILE_NAME if part.head.type in CALENDAR_TYPES else "unnamed"
+    return Attachment(name=name or usual, type=part.head.type[:100], size=part.size)
 
 
 def _date(raw: bytes | None) -> datetime | None:

@@ -7,14 +7,12 @@ encoding that differs from the declared one.
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from typing import TypeVar
-from urllib.parse import unquote_to_bytes
 
-from snoozer.mail import headers
-from snoozer.mail.charsets import decode_bytes
+from snoozer.mail import headers, parameters
 from snoozer.mail.signed_data import signed_content
 from snoozer.mail.transfer_encodings import decode_body
 
@@ -40,18 +38,17 @@ _SURE_FIELD = re.compile(
     rb"|importance|precedence|user-agent|thread-[a-z]+|errors-to|organization|priority|status|resent-[a-z-]+)[ \t]*:",
     re.IGNORECASE,
 )
-_PARAMETER = re.compile(r";\s*([^\s=;]+)\s*=\s*(\"(?:[^\"\\]|\\.)*\"|[^;]*)", re.DOTALL)
-# Without the semicolon in front, or after a comment.
-_LOOSE_PARAMETER = r"(?<![\w.-]){}\s*=\s*(\"[^\"]*\"|[^\s;,\"]+)"
-_COMMENTS = r"(?:\([^()]*\)\s*)*"
-_TYPE = re.compile(rf"\s*{_COMMENTS}[\"']?([\w.+-]+)\s*/\s*{_COMMENTS}([\w.+-]+)", re.ASCII)
 _HTML_NAMES = dict.fromkeys(("html", "text/htm", "application/xhtml+xml", "text/xhtml"), "text/html")
 _BLANK_LINE = re.compile(rb"\n\r?\n")
-# Values that are one word, so that text after a blank does not belong to them.
-_ONE_WORD = frozenset({"charset", "format", "delsp"})
 _FIRST_BOUNDARY = re.compile(
     rb"(?:\A|\r?\n)--([^\s-][^\r\n]{0,198}?)[ \t]*\r?\n(?=content-[a-z-]+[ \t]*:)", re.IGNORECASE
 )
+# Beginnings of files: PDF, ZIP and Office, PNG, JPEG, GIF, older Office, gzip, RAR,
+# 7-Zip, TIFF, Ogg and programs.
+_MAGIC = (
+    b"%PDF-", b"PK\x03\x04", b"\x89PNG\r\n", b"\xff\xd8\xff", b"GIF87a", b"GIF89a", b"\xd0\xcf\x11\xe0", b"\x1f\x8b",
+    b"Rar!\x1a", b"7z\xbc\xaf", b"II*\0", b"MM\0*", b"OggS", b"\x7fELF",
+)  # fmt: skip
 _STARTS_WITH_PARTS = re.compile(rb"(?:[^\r\n]*\b(?:mime|multi-part)\b[^\r\n]*)?\s*--\S", re.IGNORECASE)
 
 
@@ -75,32 +72,32 @@ class Headers:
 
     def value(self, name: str) -> str:
         """The first word of the field in lower case, without parameters; empty when it is missing."""
-        return headers.raw_text(self.first(name) or b"").partition(";")[0].strip().lower()
+        return self._structured(name).partition(";")[0].strip().lower()
 
     @property
     def type(self) -> str:
         """The media type in lower case; text/plain if there is no valid one."""
-        declared = headers.raw_text(self.first("content-type") or b"")
-        found = _TYPE.match(declared)
-        written = f"{found.group(1)}/{found.group(2)}" if found else declared.partition(";")[0].strip()
-        return _HTML_NAMES.get(written.lower(), written.lower() if found else "text/plain")
+        declared = self._structured("content-type")
+        found = parameters.media_type(declared)
+        written = found or declared.partition(";")[0].strip().lower()
+        is_file = written and not written.startswith("text") and written not in _HTML_NAMES
+        if not found and is_file and self.filename is not None:
+            return "application/octet-stream"
+        return _HTML_NAMES.get(written, found or "text/plain")
+
+    @property
+    def has_type(self) -> bool:
+        """Whether it declares a valid media type."""
+        return parameters.media_type(self._structured("content-type")) is not None
 
     def parameter(self, field: str, name: str) -> str | None:
         """A parameter such as charset, RFC 2231 pieces joined and decoded."""
-        text = headers.raw_text(self.first(field) or b"")
-        pieces: dict[int, tuple[bool, str]] = {}
-        for key, value in _PARAMETER.findall(text):
-            base, _, number = key.lower().partition("*")
-            digits = number.rstrip("*")
-            if base == name:
-                index = int(digits) if digits.isdecimal() and len(digits) < 4 else 0
-                pieces.setdefault(index, (key[-1] == "*", _unquoted(value)))
-        if not pieces and (loose := re.search(_LOOSE_PARAMETER.format(re.escape(name)), text, re.IGNORECASE)):
-            pieces[0] = (False, _unquoted(loose.group(1)))
-        if not pieces:
-            return None
-        joined = _joined([pieces[index] for index in sorted(pieces)])
-        return re.split(r"[\s,(]", joined, maxsplit=1)[0] if name in _ONE_WORD else joined
+        return parameters.find(self._structured(field), name)
+
+    def _structured(self, name: str) -> str:
+        """The raw value of a field with parameters. Some programs encode the whole of it, which is forbidden."""
+        text = headers.raw_text(self.first(name) or b"")
+        return headers.decode_words(text) if text.lstrip().startswith("=?") else text
 
     @property
     def filename(self) -> str | None:
@@ -166,6 +163,10 @@ def _split_head(data: bytes) -> tuple[list[tuple[str, bytearray]], int]:
                 break
             if fields and len(fields[-1][1]) < MAX_READ_BYTES // 16:
                 fields[-1][1].extend(line)
+            elif fields and fields[-1][0] == "references":
+                # The newest ids are at the end.
+                fields[-1][1].extend(line)
+                del fields[-1][1][: len(line)]
         elif field is not None:
             if len(fields) < MAX_HEADERS:
                 name = field.group(1).decode("ascii").lower()
@@ -195,7 +196,8 @@ def walk(head: Headers, body: bytes | memoryview, *, most: int = MAX_READ_BYTES)
         kind = head.type.startswith("text/")
         read = bytes(body[: max(left[kind], _MIN_READ_BYTES)])
         left[kind] -= len(read)
-        return Part(head, read, place, len(body) - len(read))
+        part = Part(head, read, place, len(body) - len(read))
+        return part if head.has_type or not _is_file(part.content) else replace(part, head=_as_file(head))
 
     while waiting and found < MAX_PARTS:
         head, view, place = waiting.pop()
@@ -306,6 +308,16 @@ def _without_type(head: Headers) -> Headers:
     return Headers(tuple((name, value) for name, value in head.fields if name != "content-type"))
 
 
+def _is_file(content: bytes) -> bool:
+    """Whether the content is no text, although no media type says so."""
+    return content.startswith(_MAGIC)
+
+
+def _as_file(head: Headers) -> Headers:
+    rest = (head.first("content-type") or b"").partition(b";")[2]
+    return Headers((*_without_type(head).fields, ("content-type", b"application/octet-stream;" + rest)))
+
+
 def _caption(head: Headers) -> bytes:
     """The caption above a message of a digest."""
     shown = [
@@ -375,25 +387,3 @@ def _boundary_lines(body: memoryview, boundary: bytes) -> Iterator[tuple[int, in
                 mark.end(),
                 bool(mark.group(1)),
             )
-
-
-def _unquoted(value: str) -> str:
-    value = value.strip()
-    if len(value) > 1 and value[0] == value[-1] == '"':
-        # Other backslashes are literal, as in C:\TEMP.
-        return re.sub(r"\\([\\\"])", r"\1", value[1:-1])
-    return value.strip('"') if value.count('"') == 1 else value
-
-
-def _joined(pieces: list[tuple[bool, str]]) -> str:
-    if not pieces[0][0]:
-        return "".join(value for _, value in pieces)
-    charset, _, rest = pieces[0][1].partition("'")
-    first = rest.partition("'")[2]
-    raw = b"".join(
-        unquote_to_bytes(value.encode("utf-8", "surrogateescape"))
-        if starred
-        else value.encode("utf-8", "surrogateescape")
-        for starred, value in [(True, first), *pieces[1:]]
-    )
-    return decode_bytes(raw, charset)

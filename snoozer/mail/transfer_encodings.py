@@ -8,6 +8,8 @@ from snoozer.mail.headers import decode_base64
 
 # A soft line break with blanks after its mark.
 _SOFT_BREAK = re.compile(rb"=[ \t]+(?=\r?\n)")
+_ESCAPE = re.compile(rb"=([0-9A-Fa-f]{2})")
+_NO_ESCAPE = re.compile(rb"=(?![0-9A-Fa-f]{2}|[ \t]*\r?(?:\n|\Z))")
 _CONTROLS = re.compile(rb"[\x00-\x08\x0e-\x1f]")
 _BASE64_LINE = re.compile(rb"[A-Za-z0-9+/]+={0,2}")
 
@@ -21,6 +23,17 @@ def decode_body(body: bytes, encoding: str) -> bytes:
     if encoding.strip("\"' .") in {"x-uuencode", "uuencode", "x-uue", "uue"}:
         return _from_uuencode(body)
     return body
+
+
+def is_quoted_printable(body: bytes, encoding: str) -> bool:
+    """Whether a body that is declared so really is quoted-printable: each "=" begins an escape or ends a line, and not
+    all escapes are of control characters, which "size=08" is not meant to be."""
+    if "quoted" not in encoding or "printable" not in encoding:
+        return False
+    if _NO_ESCAPE.search(body):
+        return False
+    codes = (bytes.fromhex(escape.decode()) for escape in _ESCAPE.findall(body))
+    return b"=\n" in body or b"=\r\n" in body or any(not _CONTROLS.match(code) for code in codes)
 
 
 def _from_base64(body: bytes) -> bytes:

@@ -41,8 +41,14 @@ def sighting(
         folder=folder,
         uidvalidity=uidvalidity,
         uid=head.uid,
-        thread_ids=" ".join(headers.thread_ids(head.references or head.in_reply_to, mark.message_id)) or None,
+        thread_ids=_thread_ids(head),
     )
+
+
+def _thread_ids(head: Head) -> str | None:
+    """The ids of the messages before it and then its own, by which replies are found; None if it has no id."""
+    before = headers.every_id(head.references or head.in_reply_to)
+    return " ".join(headers.thread_ids(" ".join([*before, head.own_id]))) if head.own_id else None
 
 
 def message_id(head: Head, *, mailbox_id: int, uidvalidity: int) -> str:

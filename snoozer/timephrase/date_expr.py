@@ -118,6 +118,8 @@ def _written(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     if tokens.shape(at) != "date":
         return
     text = tokens.text(at)
+    if tokens.says(at) == "length" and re.fullmatch("[0-9]+/[0-9]+", text):
+        return
     numbers = [int(number) for number in _NUMBER.findall(text)]
     if len(text) == 8 and text.isdecimal():
         numbers = [int(text[:4]), int(text[4:6]), int(text[6:])]
@@ -188,10 +190,13 @@ def month_days(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
 
 
 def day_numbers(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
-    """A day of the month by itself, with an ending that distinguishes it from an hour: the 15th, 15."""
+    """A day of the month by itself, with an ending that distinguishes it from an hour (the 15th, 15.) or after a word
+    that says a day (on 15, am 15)."""
     for start in tokens.optional(at, "the"):
         if tokens.shape(start) == "ordinal":
             yield int(_NUMBER.findall(tokens.text(start))[0]), start + 1
+        elif tokens.shape(start) == "integer" and len(tokens.text(start)) <= 2 and tokens.says(at) == "day":
+            yield int(tokens.text(start)), start + 1
 
 
 def years(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
@@ -265,7 +270,7 @@ def _day_of_month(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for day, end in day_numbers(tokens, at):
         for offset, after in _which_month(tokens, end):
             yield _in_month(day, offset), after
-        yield _in_month(day, None), end
+        yield replace(_in_month(day, None), allows_bare_hour=tokens.shape(end - 1) == "ordinal"), end
     for start in tokens.optional(at, "the"):
         for day, middle in tokens.numbers(start, "ordinal"):
             for offset, after in _which_month(tokens, middle):

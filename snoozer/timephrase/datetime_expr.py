@@ -19,6 +19,9 @@ _ONE_DAY = timedelta(days=1)
 _RECENT_DAYS = timedelta(days=7)
 _MAX_ATTEMPTS = 4
 _MAX_OFFSET_MINUTES = 14 * 60
+# After these words a length of time is a contradiction: at 5 minutes, on 3 days.
+LENGTHLESS = frozenset({"clock", "end", "day"})
+_DAWN = 6
 
 
 def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
@@ -27,7 +30,7 @@ def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for day, end in _plain(tokens, at):
         yield from _hence(tokens, day, end)
         yield day, end
-    for duration, end in durations(tokens, at):
+    for duration, end in durations(tokens, at) if tokens.says(at) not in LENGTHLESS else ():
         if duration.whole_days:
             yield DayExpr(resolve=_from_today(duration), allows_bare_hour=False, needs_time=True), end
 
@@ -163,10 +166,14 @@ class DateTimeExpr:
         if clock is not None and clock.midnight:
             day, clock = self._midnight(context)
         at, flags = self._time(context, day, clock)
+        if clock is not None and clock.year and (day is None or day.cycle != "never"):
+            _check_year(clock, context)
         if day is None:
             coming = context.today if context.ahead(context.today, at) else context.today + _ONE_DAY
             return _resolved(context, coming, at, flags)
         chosen = day.resolve(context, at, clock is not None)
+        if clock is not None and clock.within_night and at.hour < _DAWN:
+            return _after_midnight(context, chosen, at, flags)
         resolved = _resolved(context, chosen.day, at, flags | chosen.flags)
         if chosen.other is None:
             return resolved
@@ -175,8 +182,10 @@ class DateTimeExpr:
     def _time(self, context: ParseContext, day: DayExpr | None, clock: ClockTime | None) -> tuple[time, frozenset[str]]:
         if clock is None:
             return context.hours.named(day.default_hour if day else "morning"), frozenset()
-        twelve_hour = context.twelve_hour and not (day is not None and day.is_iso)
-        return clock.resolve(context.hours, twelve_hour=twelve_hour)
+        if day is not None and day.is_iso:
+            as_written = clock if clock.named_hour else replace(clock, am_or_pm=False)
+            return as_written.resolve(context.hours, twelve_hour=False)
+        return clock.resolve(context.hours, twelve_hour=context.twelve_hour)
 
     def _midnight(self, context: ParseContext) -> tuple[DayExpr | None, ClockTime]:
         """The coming midnight. With a named day other than today it is unclear which end of the day is meant."""
@@ -190,6 +199,27 @@ class DateTimeExpr:
                     (f"{before} 00:00", f"{after} 00:00"),
                 )
         return None, ClockTime()
+
+
+def _check_year(clock: ClockTime, context: ParseContext) -> None:
+    """Raise ParseError for four digits that may be a year of the coming ones: 2027."""
+    year = clock.year or 0
+    if context.today.year <= year <= context.today.year + 10:
+        raise ParseError(
+            "unrecognised",
+            gettext("This could be a year or a time of the day; write it with a colon or as a date."),
+            (f"{year + (year == context.today.year)}-01-01", f"{clock.hour}:{clock.minute:02}"),
+        )
+
+
+def _after_midnight(context: ParseContext, chosen: ResolvedDay, at: time, flags: frozenset[str]) -> ResolvedTime:
+    """The hour after midnight of the night that begins on that day. Before dawn, today's night is the present one. For
+    any other day the hour could also be on the day itself, which becomes the alternative."""
+    present = chosen.day == context.today and context.wall.hour < _DAWN and context.ahead(chosen.day, at)
+    night = _resolved(context, chosen.day if present else chosen.day + _ONE_DAY, at, flags | chosen.flags)
+    if chosen.day == context.today:
+        return night
+    return replace(night, alternative=context.instant(chosen.day, at)[0])
 
 
 def abbreviation_error(abbreviation: str) -> ParseError:
@@ -231,8 +261,9 @@ def _without_zone(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]]
                 if prep > end or day.allows_bare_hour or not clock.bare:
                     yield DateTimeExpr(day=day, clock=clock), after
             for today_at, after in () if clock.is_named else _part_of_today(tokens, prep):
-                if today_at.clock is not None and today_at.clock.is_named and today_at.clock.named_hour:
-                    within = clock if clock.midnight else clock.within(today_at.clock.named_hour)
+                part = today_at.clock.named_hour if today_at.clock and today_at.clock.is_named else None
+                if part and not _is_open_tonight(clock, part):
+                    within = clock if clock.midnight else clock.within(part)
                     yield DateTimeExpr(day=today(), clock=within), after
         yield DateTimeExpr(day=None, clock=clock), end
 
@@ -268,9 +299,14 @@ def _part_of_today(tokens: Tokens, at: int) -> Iterator[tuple[DateTimeExpr, int]
             for clock, after in clock_times(tokens, prep):
                 if clock.midnight:
                     yield DateTimeExpr(day=today(), clock=clock), after
-                elif clock.named_hour is None:
+                elif clock.named_hour is None and not _is_open_tonight(clock, part):
                     yield DateTimeExpr(day=today(), clock=clock.within(part)), after
         yield DateTimeExpr(day=today(), clock=named_time(part)), end
+
+
+def _is_open_tonight(clock: ClockTime, part: str) -> bool:
+    """5 tonight is in the afternoon to some and before dawn to others."""
+    return part == "night" and clock.am_or_pm and clock.hour == _DAWN - 1
 
 
 def zone_exprs(tokens: Tokens, at: int) -> Iterator[tuple[ZoneExpr, int]]:

@@ -12,6 +12,7 @@ from snoozer.timephrase.context import ParseContext
 from snoozer.timephrase.date_expr import ResolvedDay, plus_months
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
+from snoozer.timephrase.time_of_day_expr import is_military
 from snoozer.translations import gettext
 
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
@@ -118,9 +119,12 @@ def _parts(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:
         yield Duration(seconds=Decimal(minutes * 60), units=frozenset({"hour", "minute"})), end
     for months, end in tokens.numbers(at, "whole_months"):
         yield Duration(months=months, units=frozenset({"month", "year"})), end
+    yield from _hours_and_minutes(tokens, at)
     for amount, middle, article in _amounts(tokens, at):
         for unit, end in tokens.match(middle, "unit"):
             if article and len(tokens.text(middle)) == 1:
+                continue
+            if _may_be_a_clock(tokens, at, end, unit):
                 continue
             duration = _duration(amount, unit)
             if duration is None:
@@ -131,6 +135,26 @@ def _parts(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:
         for _, end in tokens.match(middle, "workday"):
             if amount == int(amount):
                 yield Duration(workdays=int(amount), units=frozenset({"workday"})), end
+
+
+def _hours_and_minutes(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:
+    """1h30 after a word such as "in"; alone it could be half past one."""
+    integers = tokens.shape(at) == tokens.shape(at + 2) == "integer" and len(tokens.text(at + 2)) == 2
+    if tokens.says(at) != "length" or not integers or not tokens.touching(at + 1):
+        return
+    for _, end in tokens.match(at + 1, "hour_mark"):
+        seconds = Decimal(int(tokens.text(at)) * 3600 + int(tokens.text(at + 2)) * 60)
+        if int(tokens.text(at + 2)) < 60:
+            yield Duration(seconds=seconds, units=frozenset({"hour", "minute"})), end + 1
+
+
+def _may_be_a_clock(tokens: Tokens, at: int, end: int, unit: str) -> bool:
+    """Whether a number of hours is a time of the day to some: 1800 hours without "in", 8.30 h. 1.25 hours is not."""
+    if tokens.shape(at) == "dotted" and end > at + 1:
+        minutes = tokens.text(at).split(".")[1]
+        marked = any(after == end for _, after in tokens.match(end - 1, "hour_mark"))
+        return int(minutes) < 60 and (minutes not in ("00", "25", "50") or (marked and tokens.says(at) != "length"))
+    return unit == "hour" and is_military(tokens, at)
 
 
 def _amounts(tokens: Tokens, at: int) -> Iterator[tuple[Decimal, int, bool]]:

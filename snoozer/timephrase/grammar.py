@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from snoozer.timephrase.datetime_expr import DateTimeExpr, datetimes
+from snoozer.timephrase.datetime_expr import LENGTHLESS, DateTimeExpr, datetimes
 from snoozer.timephrase.duration_expr import Duration, RoughDuration, durations, rough_durations
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence_expr import RecurrenceExpr, recurrences
@@ -22,9 +22,9 @@ class SingleTime:
 
 @dataclass(frozen=True, kw_only=True)
 class Rejected:
-    """A phrase of the grammar that can never be a reminder; `code` is the error."""
+    """A phrase of the grammar that can never be a reminder; `reason` selects the error."""
 
-    code: Literal["past", "too_soon", "negative"]
+    reason: Literal["past", "too_soon", "negative", "no_unit"]
 
 
 class UntilReply:
@@ -68,7 +68,8 @@ def _times(tokens: Tokens, at: int) -> Iterator[tuple[When, int]]:
         yield "later today", end
     for duration, end in durations(tokens, at + 1 if tokens.text(at) == "+" else at):
         for after in tokens.optional(end, "from_now"):
-            yield duration, after
+            if after > end or tokens.says(at) not in LENGTHLESS:
+                yield duration, after
     for rough, end in rough_durations(tokens, at):
         for after in tokens.optional(end, "from_now"):
             yield rough, after
@@ -85,11 +86,19 @@ def _condition_first(tokens: Tokens, at: int) -> Iterator[Interpretation]:
 
 def _rejected(tokens: Tokens, at: int) -> Iterator[Interpretation]:
     if tokens.text(at) == "-" and any(end == len(tokens) for _, end in durations(tokens, at + 1)):
-        yield Rejected(code="negative")
+        yield Rejected(reason="negative")
     if any(end == len(tokens) for _, end in tokens.match(at, "now")):
-        yield Rejected(code="too_soon")
+        yield Rejected(reason="too_soon")
     if any(end == len(tokens) for end in _past(tokens, at)):
-        yield Rejected(code="past")
+        yield Rejected(reason="past")
+    if tokens.says(at) == "length" and any(end == len(tokens) for end in _numbers(tokens, at)):
+        yield Rejected(reason="no_unit")
+
+
+def _numbers(tokens: Tokens, at: int) -> Iterator[int]:
+    if tokens.shape(at) in ("integer", "decimal", "dotted", "clock"):
+        yield at + 1
+    yield from (end for _, end in tokens.numbers(at, "number"))
 
 
 def _past(tokens: Tokens, at: int) -> Iterator[int]:

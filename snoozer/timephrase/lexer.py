@@ -7,6 +7,7 @@ phrase can be written in an email address. Any other character, including digits
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 from snoozer.timephrase.locales import LANGUAGES, Language
 from snoozer.timephrase.zones import ABBREVIATIONS, named_in_a_phrase
@@ -63,6 +64,19 @@ class Tokens:
             for _, end in self.match(at, role):
                 yield end
         yield at
+
+    def says(self, at: int) -> str:
+        """The kind of a bare number here, by the word right before it: `length` (in 5), `clock` (at 5), `end` of a
+        wait (until 5), `day` (on 5), `name` (im April), or nothing if there is no such word."""
+        return self._said[at] if at < len(self._said) else ""
+
+    @cached_property
+    def _said(self) -> tuple[str, ...]:
+        said = [""] * (len(self.row) + 1)
+        for start in range(len(self.row)):
+            for value, end in self.match(start, "says"):
+                said[end] = said[end] or value  # the longer phrase, which starts first, decides
+        return tuple(said)
 
     def numbers(self, at: int, role: str) -> Iterator[tuple[int, int]]:
         for value, end in self.match(at, role):

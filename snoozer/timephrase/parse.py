@@ -27,12 +27,14 @@ MAX_SUGGESTIONS = 3
 _LETTERS = re.compile(r"[a-z']+")
 _T_OF_ISO = re.compile(r"(?:(?<=-[0-9]{2})|(?<=[0-9]{8}))t(?=[0-9])")
 _QUARTER = 15
+_BARE_HOUR = re.compile(r"(^| )[0-9]{1,2}$")
 _DEFAULT_HOURS = WorkingHours()
 _ENDS = ("until 24 December", "10 times", "for 3 weeks")
 _REJECTIONS = {
-    "past": N_("That lies in the past; choose a time that is still to come."),
-    "too_soon": N_("That is now; choose a time at least one minute away."),
-    "negative": N_("A length of time cannot be negative; leave out the minus sign."),
+    "past": ("past", N_("That lies in the past; choose a time that is still to come.")),
+    "too_soon": ("too_soon", N_("That is now; choose a time at least one minute away.")),
+    "negative": ("negative", N_("A length of time cannot be negative; leave out the minus sign.")),
+    "no_unit": ("unrecognised", N_("That is a length of time without its unit; add minutes, hours or days.")),
 }
 
 
@@ -93,16 +95,37 @@ def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -
 
 
 def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: Locale) -> tuple[str, ...]:
-    """The first few candidates that parse."""
+    """The first few candidates that parse. None repeats another, and no default has the meaning of another."""
     found: list[str] = []
+    meanings: list[object] = []
+    defaults = {*locale.language.data.default_suggestions, *locale.language.data.hints["past"]}
     for candidate in (*error.suggestions, *candidates(phrase, error.code, locale.language)):
         tidy = " ".join(candidate.split())
         with suppress(ParseError):
-            if tidy not in found and _evaluate(tidy, context, locale):
+            parsed = _evaluate(tidy, context, locale)
+            tidy = _with_minutes(tidy, parsed, context, locale)
+            repeats = normalize(tidy) in map(normalize, found) or (tidy in defaults and _meaning(parsed) in meanings)
+            if not repeats:
                 found.append(tidy)
+                meanings.append(_meaning(parsed))
         if len(found) == MAX_SUGGESTIONS:
             break
     return tuple(found)
+
+
+def _meaning(parsed: ParsedTime) -> object:
+    return parsed.at, parsed.recurrence, parsed.condition
+
+
+def _with_minutes(phrase: str, parsed: ParsedTime, context: ParseContext, locale: Locale) -> str:
+    """The phrase with the minutes of the hour at its end, so that it shows which half of the day is meant."""
+    if parsed.wall is None or not _BARE_HOUR.search(phrase):
+        return phrase
+    clear = _BARE_HOUR.sub(rf"\g<1>{parsed.wall.hour}:{parsed.wall.minute:02}", phrase)
+    with suppress(ParseError):
+        if _meaning(_evaluate(clear, context, locale)) == _meaning(parsed):
+            return clear
+    return phrase
 
 
 def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
@@ -116,7 +139,8 @@ def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
     except OverflowError:
         raise _too_far() from None
     if isinstance(meaning, Rejected):
-        raise ParseError(meaning.code, gettext(_REJECTIONS[meaning.code]))
+        code, message = _REJECTIONS[meaning.reason]
+        raise ParseError(code, gettext(message))
     sentence = gettext("When someone replies, with no time set.")
     return ParsedTime(phrase=phrase, kind="condition", zone=context.zone, condition="until_reply", sentence=sentence)
 

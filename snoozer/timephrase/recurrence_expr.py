@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
+from itertools import islice
 
 from snoozer.timephrase.calendar_expr import nth_and_weekday
 from snoozer.timephrase.context import ParseContext
@@ -258,13 +259,18 @@ def _weekday_range(tokens: Tokens, at: int, role: str) -> Iterator[tuple[tuple[i
 
 MIN_LEAD = timedelta(seconds=60)
 _MAX_TIMES = 1000
+_MONTHS_OF_A_LEAP_CYCLE = 48
 _LEAP_YEAR = 2000
+_DAWN = time(6)
 
 
 def build_recurrence(expr: RecurrenceExpr, context: ParseContext, at: time) -> tuple[Recurrence, frozenset[str]]:
     """The recurrence, beginning with the first occurrence that is at least a minute ahead, and the flags of its start
     day. Raises ParseError if there is none, or if the recurrence has no such day."""
     _check(expr)
+    if expr.clock and expr.clock.within_night and at < _DAWN and expr.unit != "day":
+        sentence = gettext("The hour after midnight is on the next day; name that day and the hour.")
+        raise ParseError("unrecognised", sentence)
     earliest, flags = _start_date(expr.starting, context, at) if expr.starting else (context.today, frozenset())
     weekdays = (context.hours.weekend,) if expr.weekend else expr.weekdays
     base = Recurrence(
@@ -291,6 +297,8 @@ def build_recurrence(expr: RecurrenceExpr, context: ParseContext, at: time) -> t
 def is_clamped(recurrence: Recurrence) -> bool:
     """Whether some of its months lack the day."""
     if recurrence.day is None or recurrence.day < 29:
+        return False
+    if recurrence.unit == "year" and recurrence.interval % 4 == 0 and recurrence.start.day == recurrence.day:
         return False
     return recurrence.unit == "month" or (recurrence.month or recurrence.start.month) == 2
 
@@ -338,13 +346,27 @@ def _first(base: Recurrence, context: ParseContext, *, in_step: bool) -> Recurre
     from there on, or with `in_step` from the first date on, only every nth."""
     dates = replace(base, interval=1, times=None, weekend_rule="none")
     if in_step:
-        dates = replace(dates, start=next(dates.dates(), base.start), interval=base.interval)
+        origin = next((day for day in dates.dates() if _reaches_its_day(replace(base, start=day))), base.start)
+        dates = replace(dates, start=origin, interval=base.interval)
     for start in dates.dates():
         found = replace(base, start=start)
+        if not in_step and not _reaches_its_day(found):
+            continue
         moved = next(found.dates())
         if context.instant(moved, base.at)[0] - context.now >= MIN_LEAD:
             return found
     raise ParseError("too_far", gettext("That never comes; choose a day that exists."))
+
+
+def _reaches_its_day(series: Recurrence) -> bool:
+    """Whether the day that it names comes: every 4 years on 29 February begins in a leap year, and every 12 months on
+    the 31st in a long month. Every year from 29 February on, the shorter months are clamped."""
+    if series.day is None or series.day < 29 or series.interval == 1:
+        return True
+    if series.unit == "year":
+        return series.day <= length_of(series.start.year, series.month or series.start.month)
+    reached = islice(replace(series, weekend_rule="none", until=None, times=None).dates(), _MONTHS_OF_A_LEAP_CYCLE)
+    return any(day.day == series.day for day in reached)
 
 
 def _start_date(day: DayExpr, context: ParseContext, at: time) -> tuple[date, frozenset[str]]:

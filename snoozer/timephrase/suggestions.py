@@ -12,10 +12,17 @@ from snoozer.timephrase.locales import LANGUAGES, Language, normalize
 from snoozer.timephrase.zones import ABBREVIATIONS
 
 _MAX_WORDS = 6
+_YEARS = range(2024, 2060)
 _MAX_LENGTH = 60
 _MIN_PART_LENGTH = 3
 _HALF_OF_DAY = re.compile(r"([0-9]{1,2})(?::([0-9]{2}))?(?: ?[ap]\.?m|[ap])\b\.?")
+_YEAR_AT_THE_END = re.compile(r"(?<=[a-z]) 20[0-9]{2}$")
+_DIGIT = re.compile("[0-9]")
+_LETTERS = re.compile("[a-z']+")
+# Signs that no phrase has.
+_STRAY = re.compile(r"[^a-z0-9 .,:/+'_-]+")
 _BARE_END = re.compile(r"( [0-9]{1,2})h?$")
+_DAY_AT_THE_END = re.compile(r"\b(?:on|am|an|zum) [0-9]+h?$")
 _FRENCH_CLOCK = re.compile(r"\b([0-9]{1,2}) ?h ?([0-9]{2})\b")
 _MEASURES = frozenset(
     word
@@ -40,15 +47,17 @@ def candidates(phrase: str, code: str, language: Language) -> Iterator[str]:
 def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Language) -> Iterator[str]:
     if code == "negative":
         yield normalized.replace("-", " ", 1)
-    elif code == "invalid_time" and (match := _HALF_OF_DAY.search(normalized)):
+    elif code == "invalid_time" and (match := _HALF_OF_DAY.search(normalized)) and not 1 <= int(match[1]) <= 12:
         yield f"{normalized[: match.start()]}{match[1]}:{match[2] or '00'}{normalized[match.end() :]}"
     elif code == "unrecognised":
         yield from _sides(normalized, language)
-        yield from _mended(normalized, language)
-        yield from _completed(tokens, language) if tokens else ()
-        yield from _parts(normalized)
-        for month in _words_of(tokens, "month") if tokens else ():
-            yield from (hint.format(month=month) for hint in language.data.hints["month"])
+        mended = list(_mended(normalized, language))
+        yield from mended
+        yield from _completed(normalized, tokens, language) if tokens else ()
+        yield from _parts(normalized) if not mended else ()
+        year = _YEAR_AT_THE_END.search(normalized)
+        for month in _words_of(tokens, "month") if tokens and (year or not _DIGIT.search(normalized)) else ():
+            yield from (hint.format(month=month) + (year[0] if year else "") for hint in language.data.hints["month"])
     if tokens is None:
         return
     if code == "tz_abbreviation":
@@ -62,14 +71,20 @@ def _by_code(normalized: str, code: str, tokens: Tokens | None, language: Langua
 
 
 def _mended(normalized: str, language: Language) -> Iterator[str]:
-    """The phrase with its unknown words replaced by the listed ones they resemble most; a bare hour at the
+    """The phrase with its misspelt words replaced by the listed ones they resemble most; a bare hour at the
     end, or 14h, with its minutes; 14h30 as 14:30."""
-    words = normalized.rstrip("!?. ").split()
+    tidy = _STRAY.sub(" ", normalized).strip(" .")
+    words = set(_LETTERS.findall(tidy))
     if len(words) <= _MAX_WORDS:
-        mended = [_closest(word, language) for word in words]
-        if None not in mended:
-            yield " ".join(word for word in mended if word is not None)
-    if _BARE_END.search(normalized):
+        closest = {word: _closest(word, language) for word in words}
+        mended = _LETTERS.sub(lambda word: closest[word[0]] or word[0], tidy)
+        if mended != normalized and None not in closest.values():
+            yield mended
+        # "mintues" is unknown, although "min" and "tues" are words.
+        joined = {word: near for word in words if (near := _resembling(word, language)) not in (None, word)}
+        if joined:
+            yield _LETTERS.sub(lambda word: joined.get(word[0]) or closest[word[0]] or word[0], tidy)
+    if _BARE_END.search(normalized) and not _DAY_AT_THE_END.search(normalized):
         yield _BARE_END.sub(r"\1:00", normalized)
     if _FRENCH_CLOCK.search(normalized):
         yield _FRENCH_CLOCK.sub(r"\1:\2", normalized)
@@ -77,8 +92,18 @@ def _mended(normalized: str, language: Language) -> Iterator[str]:
 
 
 def _closest(word: str, language: Language) -> str | None:
-    if not word.isalpha() or tokenize(word, language) is not None:
+    return word if tokenize(word, language) is not None else _resembling(word, language)
+
+
+def _resembling(word: str, language: Language) -> str | None:
+    """The word of the list that it resembles most; itself if it is one."""
+    if word in language.words:
         return word
+    exchanged = (known for known in language.words if len(known) == len(word) and sorted(known) == sorted(word))
+    if len(word) > 1 and (meant := next(iter(sorted(exchanged)), None)):
+        return meant
+    if len(word) < _MIN_PART_LENGTH:
+        return None if tokenize(word, language) is None else word
     near = (known for known in language.words if known[0] == word[0] and -2 <= len(known) - len(word) <= 2)
     return next(iter(get_close_matches(word, [known for known in near if len(known) > 2], n=1, cutoff=0.7)), None)
 
@@ -104,13 +129,24 @@ def _parts(normalized: str) -> Iterator[str]:
                     yield part
 
 
-def _completed(tokens: Tokens, language: Language) -> Iterator[str]:
+def _completed(normalized: str, tokens: Tokens, language: Language) -> Iterator[str]:
     """The beginning of a phrase, completed in the usual ways."""
     hints = language.data.hints
     weekdays = _words_of(tokens, "weekday")
-    numbers = [int(tokens.text(at)) for at in range(len(tokens)) if tokens.shape(at) == "integer"]
-    if numbers and len(tokens) == 1:
+    last = len(tokens) - 1
+    numbers = [int(tokens.text(last))] if tokens.shape(last) == "integer" else []
+    numbers.extend(number for number, end in tokens.numbers(last, "number") if end == len(tokens))
+    if numbers and (last == 0 or tokens.says(last) == "length") and numbers[0] not in _YEARS:
         yield from (hint.format(number=numbers[0]) for hint in hints["number"])
+    if tokens.shape(last) == "clock" and tokens.says(last) == "length":
+        hours, minutes = (int(number) for number in tokens.text(last).split(":")[:2])
+        role = "hours_and_minutes" if hours else "number"
+        yield from (hint.format(hours=hours, minutes=minutes, number=minutes) for hint in hints[role][:1])
+        yield tokens.text(last)
+    if numbers and numbers[0] in _YEARS and (last == 0 or (last == 1 and tokens.says(last))):
+        yield from (f"{numbers[0]}-01-01", f"{numbers[0] // 100}:{numbers[0] % 100:02}")
+    if tokens.shape(0) == "integer" and last > 0:
+        yield f"in {normalized}"
     if _words_of(tokens, "every"):
         yield from _both_frequencies(tokens, weekdays, language)
         yield from hints["every"]

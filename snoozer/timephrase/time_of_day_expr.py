@@ -10,8 +10,8 @@ from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
 from snoozer.translations import N_, gettext
 
-# The hours between which a bare hour can belong to a part of the day.
-_PART_HOURS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (16, 24), "night": (18, 24)}
+# The hours between which a bare hour can belong to a part of the day. A night goes on until 6 of the next day.
+_PART_HOURS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (16, 24), "night": (18, 30)}
 _PART_NAMES = {
     "morning": N_("morning"),
     "afternoon": N_("afternoon"),
@@ -19,6 +19,8 @@ _PART_NAMES = {
     "night": N_("night"),
 }
 _NO_HOUR = -1
+# Bare hours up to this one mean the afternoon, in every country.
+_LAST_AFTERNOON_HOUR = 6
 _COLON = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?", re.ASCII)
 
 
@@ -28,7 +30,8 @@ class ClockTime:
 
     `am_or_pm`: it may be in the morning or in the afternoon (3, 3:30). `named_hour` is one of the person's hours:
     either the time itself, or the part of the day that contains it. A `bare` number is only digits or a number word.
-    `shift` is added in minutes. `could_be` are clearer spellings of text that may be a time or a date.
+    `shift` is added in minutes. `could_be` are clearer spellings of text that may be a time or a date; `year` is the
+    year that it may be.
     """
 
     hour: int = 0
@@ -42,6 +45,7 @@ class ClockTime:
     midnight: bool = False
     shift: int = 0
     could_be: tuple[str, ...] = ()
+    year: int | None = None
 
     def resolve(self, hours: WorkingHours, *, twelve_hour: bool) -> tuple[time, frozenset[str]]:
         """The time meant, and a flag if a half of the day was assumed. Raises ParseError if no clock shows it."""
@@ -83,9 +87,20 @@ class ClockTime:
         """Whether it is one of the person's hours itself, such as morning, rather than a time within it."""
         return self.hour == _NO_HOUR
 
+    @property
+    def within_night(self) -> bool:
+        """Whether it is an hour of a night, which goes on after midnight."""
+        return self.named_hour == "night" and not self.is_named
+
     def within(self, part: str) -> "ClockTime":
         """The same time, which must lie in that part of the day."""
+        if part == "night" and not (self.minute or self.second or self.shift) and self._is_twelve_at_night:
+            return ClockTime(midnight=True, named_hour=part)
         return replace(self, named_hour=part, bare=False)
+
+    @property
+    def _is_twelve_at_night(self) -> bool:
+        return self.hour == 0 or (self.hour == 12 and self.meridiem != "pm" and (self.am_or_pm or bool(self.meridiem)))
 
     def _hour(self, *, twelve_hour: bool) -> tuple[int, frozenset[str]]:
         hour = self.hour
@@ -93,19 +108,24 @@ class ClockTime:
             hour = hour % 12 + (12 if self.meridiem == "pm" else 0)
         if self.named_hour:
             return self._hour_in_part(hour, self.named_hour), frozenset()
-        if self.meridiem or not self.am_or_pm or not twelve_hour:
+        hour_alone = self.bare or self.shift
+        if self.meridiem or not self.am_or_pm or not (twelve_hour or hour_alone):
             if self.bare and hour == 0 and twelve_hour:
                 raise ParseError(
                     "invalid_time", gettext("0 is no hour on a 12-hour clock; write midnight, 12am or 0:00.")
                 )
             return hour, frozenset()
-        return hour + (12 if hour <= 6 else 0), frozenset({"assumed_meridiem"})
+        is_afternoon = hour <= _LAST_AFTERNOON_HOUR
+        flags = frozenset({"assumed_meridiem"} if twelve_hour or is_afternoon else ())
+        return hour + (12 if is_afternoon else 0), flags
 
     def _hour_in_part(self, hour: int, part: str) -> int:
         start, end = _PART_HOURS[part]
-        for candidate in (hour, hour + 12) if self.am_or_pm else (hour,):
+        if part == "night" and hour in (0, 12) and (self.am_or_pm or hour == 0):
+            return 0
+        for candidate in (hour, hour + 12, hour + 24) if self.am_or_pm else (hour, hour + 24):
             if start <= candidate < end:
-                return candidate
+                return candidate % 24
         raise ParseError(
             "invalid_time",
             gettext(
@@ -127,10 +147,12 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
         for role in ("part", "part_of_day") if after_day else ("part",):
             for part, end in tokens.match(start, role):
                 yield from _part_first(tokens, part, end)
-    for clock, end in _whole_times(tokens, at):
+    for clock, end in _whole_times(tokens, at) if _is_said(tokens, at) else ():
         if not clock.midnight:
             yield from _in_part(tokens, clock, end)
         yield clock, end
+    if tokens.says(at) in ("clock", "end"):
+        yield from marked_hours(tokens, at)
     for period, end in tokens.match(at, "end_of"):
         if period == "day":
             yield named_time("work_end"), end
@@ -141,7 +163,7 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
 
 def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[ClockTime, int]]:
     for prep in tokens.optional(end, "prep"):
-        for clock, after in _whole_times(tokens, prep):
+        for clock, after in _whole_times(tokens, prep) if _is_said(tokens, prep) else ():
             if not clock.midnight:
                 yield clock.within(part), after
     yield named_time(part), end
@@ -152,6 +174,12 @@ def _in_part(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[Clock
         for the in tokens.optional(prep, "the"):
             for part, after in tokens.match(the, "part"):
                 yield clock.within(part), after
+
+
+def _is_said(tokens: Tokens, at: int) -> bool:
+    """Whether the word before a number allows a time of the day: at 5, but not in 5, on 5 or in 5pm."""
+    is_number = tokens.shape(at) in ("integer", "decimal", "dotted", "clock") or any(tokens.numbers(at, "number"))
+    return not is_number or tokens.says(at) in ("", "clock", "end")
 
 
 def _whole_times(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
@@ -166,21 +194,33 @@ def _whole_times(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
 
 def _with_half_of_day(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[ClockTime, int]]:
     for oclock in tokens.optional(end, "oclock"):
-        marked = replace(clock, bare=False, could_be=()) if oclock > end else clock
+        marked = replace(clock, bare=False, could_be=(), year=None) if oclock > end else clock
         for meridiem, after in tokens.match(oclock, "meridiem"):
-            yield replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, could_be=()), after
+            said = replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, could_be=(), year=None)
+            yield said, after
         if oclock > end and clock.bare:
             yield from _with_minutes(tokens, marked, oclock)
+        if is_military(tokens, end - 1):
+            for _, after in tokens.match(end, "military_hours"):
+                yield replace(clock, year=None), after
         yield marked, oclock
 
 
 def marked_hours(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
-    """18h, 9 h 30. Only after a day: alone it is a duration."""
-    for clock, end in _figures(tokens, at) if tokens.shape(at) == "integer" else ():
-        for _, after in tokens.match(end, "hour_mark") if clock.bare else ():
-            marked = replace(clock, bare=False)
-            yield from _with_minutes(tokens, marked, after)
+    """18h, 9 h 30, 8.30 h. Only after a day or a word such as "at": alone it is a duration."""
+    if tokens.says(at) in ("length", "day", "name") or tokens.shape(at) not in ("integer", "dotted", "clock"):
+        return
+    for clock, end in _figures(tokens, at):
+        for _, after in tokens.match(end, "hour_mark") if clock.bare or tokens.shape(at) != "integer" else ():
+            marked = replace(clock, bare=False, could_be=())
+            if clock.bare:
+                yield from _with_minutes(tokens, marked, after)
             yield marked, after
+
+
+def is_military(tokens: Tokens, at: int) -> bool:
+    """Whether the number is a time of the day if "hours" follows: at 1800 hours. After "in" it is a length."""
+    return tokens.shape(at) == "integer" and len(tokens.text(at)) == 4 and tokens.says(at) in ("", "clock", "end")
 
 
 def _with_minutes(tokens: Tokens, clock: ClockTime, at: int) -> Iterator[tuple[ClockTime, int]]:
@@ -202,7 +242,8 @@ def _figures(tokens: Tokens, at: int) -> Iterator[tuple[ClockTime, int]]:
         yield clock, at + 1
     elif shape == "integer" and len(text) in (3, 4):
         am_or_pm = len(text) == 3 and _am_or_pm(text[0])
-        yield ClockTime(hour=int(text[:-2]), minute=int(text[-2:]), am_or_pm=am_or_pm), at + 1
+        year = int(text) if len(text) == 4 and tokens.says(at) != "clock" else None
+        yield ClockTime(hour=int(text[:-2]), minute=int(text[-2:]), am_or_pm=am_or_pm, year=year), at + 1
     elif shape == "integer" and (int(text) <= 24 or _stands_for_an_hour(tokens, at)):
         yield ClockTime(hour=int(text), am_or_pm=_am_or_pm(text), bare=True), at + 1
     for number, end in tokens.numbers(at, "number"):
@@ -232,7 +273,15 @@ def _minutes_from_hour(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:
     for clock, end in _figures(tokens, at):
         if clock.bare and 1 <= clock.hour <= 29:
             for sign, after in tokens.numbers(end, "off"):
-                yield sign * clock.hour, after
+                if not _is_range(tokens, at, clock.hour, end):
+                    yield sign * clock.hour, after
+
+
+def _is_range(tokens: Tokens, at: int, number: int, end: int) -> bool:
+    """Whether "to" may join two hours, as in 9 to 5. After "at", and in words, 10 to 4 is ten minutes before 4."""
+    if not any(True for _ in tokens.match(end, "to")):
+        return False
+    return number % 5 != 0 or (number <= 12 and tokens.shape(at) == "integer" and tokens.says(at) != "clock")
 
 
 def _am_or_pm(hour: str) -> bool:

@@ -46,6 +46,25 @@ def test_what_cannot_be_read_is_not_saved_and_its_suggestion_is_one_click(opened
     assert [url.partition("?")[2] for url in asked if "/when/preview" in url] == ["phrase=tomorrow"]
 
 
+def test_a_typing_error_is_mended_by_enter_and_never_saved_unseen(opened: Opened, engine: Engine) -> None:
+    a_kept_message(engine)
+    page = opened("/mailbox")
+    page.keyboard.press("j")
+    page.keyboard.press("b")
+    page.keyboard.type("tomrrow 9")
+    expect(page.locator("#reading .error")).to_be_visible()
+    page.keyboard.press("Enter")
+    first = page.locator("#reading button[name=suggestion]").first
+    expect(first).to_be_focused()
+    expect(first).to_have_text("tomorrow 9:00")
+    page.keyboard.press("Enter")
+    expect(page.locator("#reading .reading-words")).to_contain_text("Tomorrow")
+    assert asleep(engine) == 0
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("Asleep until")
+    assert asleep(engine) == 1
+
+
 def test_escape_leaves_everything_as_it_was(opened: Opened, engine: Engine) -> None:
     a_kept_message(engine)
     page = opened("/mailbox")

@@ -101,12 +101,17 @@ def _check(parsed: ParsedTime, now: datetime, zone: str) -> None:
 
 
 def _check_spellings(parsed: ParsedTime, now: datetime, zone: str, locale: str, random: Random) -> None:
-    """Case, runs of spaces and a leading preposition do not matter."""
+    """Case and runs of spaces do not matter. A leading preposition does not either, unless it decides what a number
+    after it is; then it may be refused."""
     plain = " ".join(parsed.phrase.split())
-    lead = random.choice(("", "in ", "At  ", "ON ", "until "))
+    lead = random.choice(("", "in ", "At  ", "ON ", "until ")) if plain[:1].isalpha() else ""
     if not plain.isascii() or len(plain) > 60:
         return
-    again = parse(f"  {lead}{plain.swapcase().replace(' ', '   ')} ", now=now, zone=zone, locale=locale)
+    try:
+        again = parse(f"  {lead}{plain.swapcase().replace(' ', '   ')} ", now=now, zone=zone, locale=locale)
+    except ParseError:
+        assert lead, parsed.phrase
+        return
     assert (again.at, again.flags, again.alternative, again.recurrence, again.condition) == (
         parsed.at,
         parsed.flags,

@@ -21,7 +21,7 @@ from snoozer.timephrase.parse import parse
 from snoozer.timephrase.recurrence import Recurrence
 from tests.acting import reschedule, snooze, undo
 from tests.factories import ANN, People, a_mailbox, an_original, now, the_events, the_row
-from tests.mail.answers import MACHINES, PEOPLE, an_answer
+from tests.mail.answers import MACHINES, ODD_IDS, PEOPLE, an_answer
 
 DAY = timedelta(days=1)
 
@@ -192,6 +192,27 @@ def test_a_reply_to_another_message_of_the_thread_counts_where_that_was_chosen(
     id = a_waiting_snooze(engine, message_id=message_id, reply_scope=scope)
     receive(engine, a_mail(In_Reply_To="<first@mail.example>"))
     assert the_row(engine, id).outcome == outcome
+
+
+@pytest.mark.parametrize("door", ["mail", "file"])
+@pytest.mark.parametrize("name", ODD_IDS)
+def test_a_reply_is_found_by_the_id_as_it_came(engine: Engine, people: People, name: str, door: str) -> None:
+    """The smallest scope is enough, although such a message is kept under another id."""
+    people.ann()
+    written, named = ODD_IDS[name]
+    fields = {"References": "<first@mail.example>", "Message-ID": written}
+    receive(engine, an_answer(fields, to="<first@mail.example>"))
+    with engine.connect() as connection:
+        message_id = connection.execute(text("SELECT message_id FROM messages")).scalar_one()
+    id = a_waiting_snooze(engine, message_id=message_id)
+    answers = [an_answer({}, to="<first@mail.example>"), an_answer({"Message-ID": "<b@mail.example>"}, to=named)]
+    for answer, outcome in zip(answers, (None, "cancelled"), strict=True):
+        if door == "file":
+            with engine.begin() as connection:
+                inbox.store_each(connection, user_email=ANN, originals=[answer])
+        else:
+            receive(engine, answer)
+        assert the_row(engine, id).outcome == outcome
 
 
 def test_a_message_is_no_reply_to_its_own_thread(engine: Engine, people: People) -> None:

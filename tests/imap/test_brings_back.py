@@ -1,11 +1,13 @@
 """What a person chose to get at the time of a snooze: the message back, a reminder, or both."""
 
+from email.parser import BytesHeaderParser
 from pathlib import Path
 
 import pytest
 
 from tests.factories import an_original
 from tests.imap.conftest import BOTH
+from tests.imap.mailboxes import a_message
 from tests.imap.watched import Place, a_worker
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
@@ -81,3 +83,31 @@ def test_a_reminder_comes_in_the_thread_of_its_message_or_not_at_all(
         assert place.rows(RETURNED) == [("alone",)]
     else:
         assert reminders == [OFFER]
+
+
+@pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
+def test_a_reminder_names_the_whole_thread_by_the_ids_as_they_came(place: Place, tmp_path: Path) -> None:
+    """Odd ids, the second of two messages of one id, and none of a message without an id."""
+    choose(place, "both")
+    before = "<first@mail.example> <second@mail.example>"
+    written = [
+        "<[0123456789-QWERTY=@mail.example]>",
+        "<twice@mail.example>",
+        "<twice@mail.example>",
+        "bare@mail.example",
+    ]
+    for number, message_id in enumerate([*written, None]):
+        fields = {} if message_id is None else {"References": before}
+        place.program.deliver(a_message(number, message_id=message_id, **fields))
+    with a_worker(place, tmp_path) as sink:
+        place.start()
+        snooze(place)
+        place.eventually(lambda: place.asleep() == 6)
+        for (id,) in place.rows("SELECT id FROM email_snoozes"):
+            place.make_due(id=id)
+        place.eventually(lambda: len(sink.accepted()) == 6)
+        mails = [BytesHeaderParser().parsebytes(mail["head"].encode("latin-1")) for mail in sink.accepted()]
+    found = sorted((str(mail["In-Reply-To"]), " ".join(str(mail["References"]).split())) for mail in mails)
+    named = [message_id if message_id.startswith("<") else f"<{message_id}>" for message_id in written]
+    expected = [(id, f"{before} {id}") for id in named]
+    assert found == sorted([*expected, (OFFER, OFFER), ("None", "None")])

@@ -10,7 +10,7 @@ from tests.factories import an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import a_message
 from tests.imap.watched import Place
-from tests.mail.answers import MACHINES, PEOPLE, an_answer
+from tests.mail.answers import MACHINES, ODD_IDS, PEOPLE, an_answer
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 on_dovecot = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
@@ -94,6 +94,26 @@ def test_no_answer_of_a_machine_ends_it_and_one_of_a_person_does(place: Place) -
     assert place.snooze_of(ASKED).outcome is None
     place.program.deliver(an_answer(PEOPLE["Exchange"], to=ASKED), at=now())
     place.eventually(lambda: place.snooze_of(ASKED).outcome == "cancelled")
+
+
+@on_dovecot
+def test_a_reply_is_found_by_the_id_as_it_came(place: Place) -> None:
+    """By the smallest scope, for all odd ids at once."""
+    folder = place.folder("Snooze", "3d if no reply")
+    place.program.create(folder)
+    for number, (written, _) in enumerate(ODD_IDS.values()):
+        fields = {"subject": f"question {number}", "References": "<first@mail.example>"}
+        place.program.deliver(a_message(number, message_id=written, **fields))
+    place.start()
+    place.program.move("INBOX", folder)
+    place.eventually(lambda: place.asleep() == len(ODD_IDS))
+    place.eventually(lambda: place.rows("SELECT 1 FROM mailboxes WHERE replies_uidnext IS NOT NULL"))
+    a_reply(place, In_Reply_To="<first@mail.example>")
+    place.eventually(lambda: is_read(place))
+    assert place.asleep() == len(ODD_IDS)
+    for number, (_, named) in enumerate(ODD_IDS.values()):
+        place.program.deliver(an_answer({"Message-ID": f"<odd{number}@mail.example>"}, to=named), at=now())
+    place.eventually(lambda: place.asleep() == 0)
 
 
 @on_dovecot

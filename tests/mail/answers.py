@@ -100,6 +100,21 @@ PEOPLE: dict[str, dict[str, str]] = {
     "no subject": {"Subject": ""},
 }
 
+# Message-IDs as some programs write them, and how an answer names them.
+ODD_IDS: dict[str, tuple[str, str]] = {
+    "brackets inside": ("<[0123456789-QWERTY=@mail.example]>", "<[0123456789-QWERTY=@mail.example]>"),
+    "no domain": ("<0123456789>", "<0123456789>"),
+    "two signs": ("<a@b@mail.example>", "<a@b@mail.example>"),
+    "no brackets": ("0123456789@mail.example", "<0123456789@mail.example>"),
+    "no brackets in the answer either": ("0123456789@mail.example", "0123456789@mail.example"),
+    "quoted": ('<"ann smith"@mail.example>', '<"ann smith"@mail.example>'),
+    "a blank": ("<abc def@mail.example>", "<abc def@mail.example>"),
+    "a colon and a comma": ("<12:34,56@mail.example>", "<12:34,56@mail.example>"),
+    "parentheses": ("<(abc)@mail.example>", "<(abc)@mail.example>"),
+    "long": (f"<{'x' * 200}@mail.example>", f"<{'x' * 200}@mail.example>"),
+    "a comment behind": ("<abc@mail.example> (added by a server)", "<abc@mail.example> (of Monday)"),
+}
+
 
 def an_answer(fields: dict[str, str], *, to: str = ASKED, message_id: str = "<answer@mail.example>") -> bytes:
     """A message that names the one it answers, with these fields instead of the usual ones or besides them."""

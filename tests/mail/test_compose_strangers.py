@@ -131,3 +131,10 @@ def test_a_reminder_follows_the_whole_thread_of_its_original(a_send: Sends) -> N
     assert mail["In-Reply-To"] == "<odd>"
     assert str(mail["References"]).split() == [*ids, "<odd>"]
     assert opened(reminder(a_send()))["References"] == "<original@example.com>"
+
+
+def test_a_reminder_names_an_odd_id_and_none_that_was_made_up(a_send: Sends) -> None:
+    assert opened(reminder(a_send(message_id="<[1-Q=@mail.example]>")))["In-Reply-To"] == "<[1-Q=@mail.example]>"
+    for made_up in ("<0a1b@kept.snoozer.invalid>", "<1.2.3.abc@mailbox.snoozer.invalid>", "invoice-17"):
+        mail = opened(reminder(a_send(message_id=made_up)))
+        assert (mail["In-Reply-To"], mail["References"]) == (None, None)

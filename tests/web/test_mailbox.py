@@ -12,6 +12,7 @@ from snoozer.mail import message_parser
 from snoozer.mail.message_parser import AttachedPart
 from tests.db.links import DAILY
 from tests.factories import HOUR, a_kept_message, a_snooze, an_original, now, the_row
+from tests.mail.calendars import EVENT, a_mail, calendar
 from tests.web.letters import PIXEL, a_letter
 from tests.web.page_forms import press_undo
 
@@ -36,6 +37,19 @@ def test_a_message_in_html_is_shown_as_text_and_loads_nothing(ann: FlaskClient, 
     assert "Hello" in page
     for markup in ("<script>alert", "<img", 'javascript:alert(4)"', "https://evil.example/pixel.gif", 'action="https'):
         assert markup not in page
+
+
+def test_a_calendar_is_shown_in_the_zone_of_the_person_with_its_file(ann: FlaskClient, engine: Engine) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET zone = 'Asia/Tokyo', locale = 'en_GB'"))
+    when = "DTSTART:20300305T130000Z\r\nDTEND:20300305T140000Z"
+    id = a_kept_message(engine, original=a_mail(calendar(when)))
+    page = " ".join(unescape(re.sub(r"<[^>]+>", " ", ann.get(f"/mailbox/{id}").text)).split())
+    assert "What Budget talk When Tuesday 5 March 2030, 22:00 – 23:00 Where Room 4, second floor" in page
+    assert "Bring the figures" in page
+    assert "BEGIN:VCALENDAR" not in page
+    file = ann.get(f"/mailbox/{id}/parts/i0")
+    assert file.data.decode() == EVENT.format(when=when)
 
 
 def test_a_hint_stands_beside_the_first_messages_until_one_was_snoozed(ann: FlaskClient, engine: Engine) -> None:

@@ -173,6 +173,11 @@ class Connection:
         found = folders.statuses(self._session, [name for name in asked if name != self.selected])
         return found | self._status_of_selected(self.selected)
 
+    @property
+    def lists_statuses(self) -> bool:
+        """Whether one command reports the statuses of many folders."""
+        return folders.can_list_status(self._session)
+
     def digest(self, names: Collection[str], *, below: Collection[str]) -> Hashable | None:
         """A digest of these folders and of all folders below those prefixes, in one round trip. It differs whenever one
         of them changed, appeared or vanished, or a message left the selected folder. None if the server cannot report

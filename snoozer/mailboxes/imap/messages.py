@@ -10,6 +10,7 @@ from hashlib import sha256
 from logging import getLogger
 from typing import Any
 
+from snoozer.mail.headers import every_id
 from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.imap.session import MAX_NUMBER, Session, as_literal, fetched, quoted, reading
 
@@ -51,7 +52,8 @@ class Fingerprint:
 
 @dataclass(frozen=True)
 class Head:
-    """A message without its body. Header fields are raw, for `snoozer.mail.headers`; `message_id` has its brackets."""
+    """A message without its body. Header fields are raw, for `snoozer.mail.headers`; `message_id` has its brackets.
+    `own_id` is the Message-ID by which replies name the message, even if it was written without brackets."""
 
     uid: int
     message_id: str | None
@@ -63,6 +65,7 @@ class Head:
     internaldate: datetime
     flags: frozenset[str]
     fingerprint: Fingerprint
+    own_id: str | None
 
     @property
     def deleted(self) -> bool:
@@ -250,6 +253,7 @@ def head_of(uid: int, values: dict[bytes, Any]) -> Head:
         internaldate=internaldate,
         flags=frozenset(word(flag) for flag in values.get(b"FLAGS") or ()),
         fingerprint=known,
+        own_id=next(iter(every_id(fields.get("message-id"))), None),
     )
 
 

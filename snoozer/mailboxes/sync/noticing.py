@@ -19,7 +19,7 @@ from snoozer.mailboxes.imap import folder_names
 from snoozer.mailboxes.imap.folder_names import Folder
 from snoozer.mailboxes.imap.messages import Head
 from snoozer.mailboxes.sync.giving_back import give_back
-from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session
+from snoozer.mailboxes.sync.session import OwnerChanged, Session
 from snoozer.snoozes import acts, input
 from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozes.input import Message, SnoozeError
@@ -172,7 +172,7 @@ def snooze_all(
                     user_email=session.mailbox.user_email,
                     folder=folder,
                     uidvalidity=uidvalidity,
-                    home=INBOX,
+                    home=folder if place == "home" else session.origin,
                     place=place,
                 )
                 if known is not None and head.uid in known:

@@ -40,8 +40,9 @@ class Session:
     """`folders` are the folders as last listed, `ours` the folders that Snoozer created, and `snoozed_uids` the UIDs in
     the folder of snoozed messages, as last read. `uncertainty` is the policy for reminders that may have been sent.
     Work that takes longer than `ends_at` (of the monotonic clock) continues in the next turn. `sought` are the folders
-    in which a missing message (its entry's id) was not found, with their statuses at that time. `failpoint` is called
-    at each step with the message's Message-ID.
+    in which a missing message (its entry's id) was not found, with their statuses at that time. `origin` is the folder
+    from which messages were moved into ours since the last look. `failpoint` is called at each step with the message's
+    Message-ID.
 
     The database's transactions are short: none is open while the mail server thinks.
     """
@@ -57,6 +58,7 @@ class Session:
     sought: dict[int, dict[str, Status]] = field(default_factory=dict)
     snoozed_uids: frozenset[int] = frozenset()
     failpoint: FailpointHook = no_failpoint
+    origin: str = INBOX
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:

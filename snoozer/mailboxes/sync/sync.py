@@ -12,7 +12,7 @@ from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.imap.folder_names import Folder
 from snoozer.mailboxes.imap.folders import OurFolders, Status
 from snoozer.mailboxes.imap.move import Place
-from snoozer.mailboxes.sync import moves, replies
+from snoozer.mailboxes.sync import moves, origins, replies
 from snoozer.mailboxes.sync.flagging import notice_flagged
 from snoozer.mailboxes.sync.giving_back import forget_given_back
 from snoozer.mailboxes.sync.noticing import notice, notice_by_hand
@@ -46,6 +46,8 @@ class Sync:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._seen: dict[str, Status] = {}
+        # The folders from which messages may be moved into ours; None if they changed by moves of ours.
+        self._places: dict[str, Status] | None = None
         self._glance: object = None
         self._glances = 0
         self._is_settled = False
@@ -90,6 +92,7 @@ class Sync:
                 self._list_folders()
             goes_on, is_read = self._look()
             is_done = self._move()
+        self._places = origins.read(session) if looks and not session.is_late else None
         self._is_settled = is_done and is_read and not (goes_on or self._has_missed)
         return Outcome(is_done=is_done, goes_on=goes_on or (session.is_late and not is_done))
 
@@ -157,9 +160,11 @@ class Sync:
         if changed:
             session.imap.select(session.ours.snoozed)
             session.snoozed_uids = frozenset(session.imap.uids())
+        is_new = changed or self._has_changed(session.ours.snoozed, now)
+        session.origin = origins.origin(self._places, origins.read(session)) if is_new else INBOX
         refused: set[str] = set()
         unread = {folder.name for folder in changed if not self._notice(folder, refused)}
-        checks = changed or self._has_changed(session.ours.snoozed, now) or self._is_missing_any()
+        checks = is_new or self._is_missing_any()
         if checks and not self._check_snoozed(now.get(session.ours.snoozed), named={folder.name for folder in named}):
             unread.add(session.ours.snoozed)
         if not self._look_at_flags(refused):

@@ -4,12 +4,12 @@ calendar has an equivalent one. The export and the feed are made of these."""
 from calendar import monthrange
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
 from typing import Any
 from uuid import NAMESPACE_URL, uuid5
 
-from icalendar import Alarm, Calendar, Event, Timezone
+from icalendar import Alarm, Calendar, Event, Timezone, TimezoneDaylight, TimezoneStandard
 
 from snoozer.db.queries import Found
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
@@ -60,24 +60,70 @@ def as_calendar(
 @lru_cache(maxsize=64)
 def _rules(name: str, year: int) -> bytes:
     """The clock changes of a zone."""
-    span = date(year - 1, 1, 1), date(year + _YEARS_OF_RULES, 1, 1)
-    zone = Timezone.from_tzid(name, first_date=span[0], last_date=span[1])
-    zone.pop("comment", None)
-    for observance in zone.subcomponents:
-        # A change is given in the offset before it (RFC 5545, 3.6.5); if clocks are set forward, the library writes
-        # it in the offset after it.
-        early = max(observance.TZOFFSETTO - observance.TZOFFSETFROM, timedelta(0))
-        changes = [change - early for change in (observance.DTSTART, *(date for date, *_end in observance.rdates))]
-        observance.DTSTART = changes[0]
-        if observance.pop("RDATE", None) is None:
-            continue
-        rule = _yearly(changes, until=span[1].year - 1)
-        if rule is not None:
-            observance.add("rrule", rule)
-        else:
-            observance.add("rdate", changes[1:])
+    place, until = zone_of(name), year + _YEARS_OF_RULES
+    begin = datetime(year - 1, 1, 1, tzinfo=place)
+    observances: dict[tuple[timedelta, _Clock], list[datetime]] = {}
+    before = _Clock.at(begin)
+    observances[before.offset, before] = [begin.replace(tzinfo=None)]
+    for instant in _clock_changes(place, begin, datetime(until, 1, 1, tzinfo=place)):
+        after = _Clock.at(instant.astimezone(place))
+        # A change is given in the offset before it (RFC 5545, 3.6.5).
+        observances.setdefault((before.offset, after), []).append((instant + before.offset).replace(tzinfo=None))
+        before = after
+    zone = Timezone()
+    zone.add("tzid", name)
+    for (offset, clock), changes in observances.items():
+        zone.add_component(_observance(offset, clock, changes, until=until - 1))
     written: bytes = zone.to_ical()
     return written
+
+
+@dataclass(frozen=True)
+class _Clock:
+    """The offset of a zone from UTC, its name, and whether it is daylight saving time."""
+
+    offset: timedelta
+    name: str
+    saves_daylight: bool
+
+    @classmethod
+    def at(cls, here: datetime) -> "_Clock":
+        return cls(here.utcoffset() or timedelta(), here.tzname() or "", bool(here.dst()))
+
+
+def _clock_changes(place: tzinfo, begin: datetime, end: datetime) -> Iterator[datetime]:
+    """Every instant (UTC) from `begin` to `end` at which the clock of a zone changes. No two lie within a day."""
+    at, last, day = begin.astimezone(UTC), end.astimezone(UTC), timedelta(days=1)
+    clock = _Clock.at(at.astimezone(place))
+    while at < last:
+        following = at + day
+        if _Clock.at(following.astimezone(place)) != clock:
+            early, late = at, following
+            while late - early > timedelta(seconds=1):
+                middle = early + (late - early) // 2
+                if _Clock.at(middle.astimezone(place)) == clock:
+                    early = middle
+                else:
+                    late = middle
+            yield late.replace(microsecond=0)
+            clock = _Clock.at(following.astimezone(place))
+        at = following
+
+
+def _observance(
+    offset: timedelta, clock: _Clock, changes: Sequence[datetime], *, until: int
+) -> TimezoneStandard | TimezoneDaylight:
+    """The changes from an offset to a clock: as a yearly rule, or else each by its date."""
+    observance = TimezoneDaylight() if clock.saves_daylight else TimezoneStandard()
+    observance.TZOFFSETFROM, observance.TZOFFSETTO = offset, clock.offset
+    observance.add("tzname", clock.name)
+    observance.DTSTART = changes[0]
+    rule = _yearly(changes, until=until) if len(changes) > 1 else None
+    if rule is not None:
+        observance.add("rrule", rule)
+    elif len(changes) > 1:
+        observance.add("rdate", list(changes[1:]))
+    return observance
 
 
 def _yearly(changes: Sequence[datetime], *, until: int) -> dict[str, Any] | None:

@@ -1,8 +1,9 @@
 """Times in words, in a person's zone and locale: "Friday 08:00", "in 22 hours", and the exact instant."""
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 
+from snoozer.mail.calendar_events import Moment
 from snoozer.timephrase.day_shape import Arrival, Days
 from snoozer.timephrase.describe import (
     MINUTE,
@@ -72,6 +73,23 @@ class TimeFormatter:
         """Friday 08:00 · Tomorrow 08:00 · Friday 27 November, 08:00."""
         day = self.day(moment)
         return f"{day}{',' if ' ' in day else ''} {self.time(moment)}"
+
+    def span(self, start: Moment, end: Moment | None) -> str:
+        """From one moment of an event to the other: instants in the person's zone, and times without a zone, or whole
+        days, as they are."""
+        first, last = self._of_event(start), self._of_event(end or start)
+        if isinstance(start, datetime) and isinstance(end, datetime):
+            days = [(self.local(each) if each.tzinfo else each).date() for each in (start, end)]
+            last = self.time(end) if end.tzinfo else self.hour(end)
+            last = last if days[0] == days[1] else self._of_event(end)
+        return first if first == last or end in (None, start) else f"{first} – {last}"
+
+    def _of_event(self, moment: Moment) -> str:
+        if not isinstance(moment, datetime):
+            return self._dated(datetime.combine(moment, time()))
+        if moment.tzinfo:
+            return self.words(moment)
+        return f"{self._dated(moment)}, {self.hour(moment)}"
 
     def inline(self, moment: datetime) -> str:
         """The same inside a sentence: promised for today 08:00."""

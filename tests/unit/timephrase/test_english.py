@@ -239,8 +239,13 @@ def test_a_country_decides_the_order_and_the_clock(typed: Typed) -> None:
     assert str(typed("tomorrow at 8.10", locale="en_GB").at)[:16] == "2026-03-06 08:10"
     assert str(typed("3/4/2027", locale="nonsense").at)[:10] == "2027-03-04"
     assert [typed("at 3", locale=locale).flags for locale in ("en_GB", "en_IN", "en_AU", "en-us")] == [
+        ("assumed_meridiem",),
+        ("assumed_meridiem",),
+        ("assumed_meridiem",),
+        ("assumed_meridiem",),
+    ]
+    assert [typed("at 9", locale=locale).flags for locale in ("en_GB", "de_DE", "en_US")] == [
         (),
-        ("assumed_meridiem",),
-        ("assumed_meridiem",),
+        (),
         ("assumed_meridiem",),
     ]

@@ -77,7 +77,7 @@ morgen nach der Mittagspause     | 2026-03-06T13:00 |
 20. März 9h                      | 2026-03-20T09:00 |
 9:30p                            | 2026-03-05T21:30 |
 tom                              | 2026-03-06T08:00 |
-Viertel nach 3                   | 2026-03-06T03:15 | ambiguous 2026-03-05T15:15
+Viertel nach 3                   | 2026-03-05T15:15 | ambiguous assumed_meridiem 2026-03-06T03:15
 halb neun                        | 2026-03-06T08:30 | ambiguous 2026-03-05T20:30
 Viertel nach 8 abends            | 2026-03-05T20:15 |
 """
@@ -212,21 +212,28 @@ def test_the_day_before_a_holiday_is_no_alternative_once_it_has_passed(typed: Ty
 
 
 def test_a_time_counted_from_an_hour_has_two_halves_of_the_day_in_every_country(typed: Typed) -> None:
-    assert _meaning(typed("quarter past 3", **LONDON)) == "2026-03-06T03:15 ambiguous 2026-03-05T15:15"
-    assert _meaning(typed("quarter to 1", **LONDON)) == "2026-03-06T00:45 ambiguous 2026-03-05T12:45"
+    assert _meaning(typed("quarter past 3", **LONDON)) == (
+        "2026-03-05T15:15 ambiguous assumed_meridiem 2026-03-06T03:15"
+    )
+    assert _meaning(typed("quarter to 1", **LONDON)) == "2026-03-05T12:45 ambiguous assumed_meridiem 2026-03-06T00:45"
     assert _meaning(typed("tomorrow quarter to 12", **LONDON)) == "2026-03-06T11:45 ambiguous 2026-03-06T23:45"
-    assert _meaning(typed("thursday quarter past 3", **LONDON)) == "2026-03-12T03:15 ambiguous 2026-03-05T15:15"
-    assert _meaning(typed("at 3", **LONDON)) == "2026-03-06T03:00"
+    assert _meaning(typed("thursday quarter past 3", **LONDON)) == (
+        "2026-03-05T15:15 ambiguous assumed_meridiem 2026-03-12T15:15"
+    )
+    assert _meaning(typed("at 3", **LONDON)) == "2026-03-05T15:00 assumed_meridiem"
+    assert _meaning(typed("at 9", **LONDON)) == "2026-03-06T09:00"
 
 
 def test_the_other_half_of_the_day_is_there_when_a_clock_change_takes_the_first(typed: Typed) -> None:
     london = {**LONDON, "now": "2026-03-27T09:00"}
-    assert _meaning(typed("sunday quarter past 1", **london)) == "2026-03-29T02:15 ambiguous dst_gap 2026-03-29T13:15"
+    assert _meaning(typed("sunday quarter past 1", **london)) == (
+        "2026-03-29T13:15 ambiguous assumed_meridiem 2026-03-29T02:15"
+    )
 
 
 def test_the_other_half_of_today_is_suggested_when_the_first_has_passed(error_of: ErrorOf) -> None:
-    error = error_of("today quarter past 3", **LONDON)
-    assert (error.code, error.suggestions[0]) == ("past", "2026-03-05 15:15")
+    error = error_of("today quarter past 8", **LONDON)
+    assert (error.code, error.suggestions[0]) == ("past", "2026-03-05 20:15")
 
 
 def test_a_day_that_only_one_half_has_offers_no_other(typed: Typed) -> None:

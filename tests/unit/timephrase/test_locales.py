@@ -49,7 +49,8 @@ def test_no_key_of_a_word_list_is_lost_to_a_second_one(path: Path) -> None:
 
 @languages
 def test_presets_and_suggestions_of_a_language_parse(data: WordList) -> None:
-    places = {"number": 3, "month": "april", "weekday": "montag" if data.name == "de" else "monday"}
+    weekday = "montag" if data.name == "de" else "monday"
+    places = {"number": 3, "month": "april", "hours": 1, "minutes": 30, "weekday": weekday}
     nth = next(iter(words[0] for words in data.words["ordinal"].values()))
     offered = [*data.default_suggestions, *(phrase for _, phrase in data.presets)]
     offered += [hint for name, hints in data.hints.items() if name != "or" for hint in hints]

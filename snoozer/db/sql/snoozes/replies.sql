@@ -37,8 +37,9 @@ WHERE mailbox.owner = :owner
 -- name: lock_awaiting
 -- A person's snoozes that wait for a reply, whose time is still to come, and to which one of these messages replies:
 -- each names `named`, arrived at `arrived_at`, and is itself `own`. Locked in the order of their ids, with the first
--- arrival. A thread consists of the snoozed message and the messages that its header names. Clocks of servers may
--- differ by seconds, so an arrival shortly before the snooze counts.
+-- arrival. A thread consists of the snoozed message and the messages that its header names; the last of its ids is the
+-- snoozed message's own as it came, even if it is not well formed. Clocks of servers may differ by seconds, so an
+-- arrival shortly before the snooze counts.
 WITH answer AS MATERIALIZED (
     SELECT *
     FROM unnest(CAST(:named AS text[]), CAST(:own AS text[]), CAST(:arrived_at AS timestamptz[]))
@@ -51,17 +52,18 @@ answered AS MATERIALIZED (
         ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id AND kept.is_kept
     LEFT JOIN messages AS message
         ON message.user_email = snooze.user_email AND message.message_id = snooze.message_id AND NOT message.is_kept
+    CROSS JOIN LATERAL (
+        SELECT string_to_array(COALESCE(message.thread_ids, kept.thread_ids), ' ')
+    ) AS thread(ids)
     JOIN answer
-        ON answer.named IN (snooze.message_id, message.header_id)
-        OR (
-            snooze.reply_scope = 'thread'
-            AND answer.named = ANY(string_to_array(COALESCE(message.thread_ids, kept.thread_ids), ' '))
-        )
+        ON answer.named IN (snooze.message_id, message.header_id, thread.ids[array_upper(thread.ids, 1)])
+        OR (snooze.reply_scope = 'thread' AND answer.named = ANY(thread.ids))
     WHERE snooze.user_email = :user_email
       AND NOT snooze.inactive
       AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
       AND answer.own IS DISTINCT FROM snooze.message_id
       AND answer.own IS DISTINCT FROM COALESCE(message.header_id, snooze.message_id)
+      AND answer.own IS DISTINCT FROM thread.ids[array_upper(thread.ids, 1)]
       AND answer.arrived_at >= COALESCE(snooze.reply_since, snooze.created_at) - INTERVAL '10 seconds'
     GROUP BY snooze.id
 )

@@ -147,13 +147,18 @@ RETURNING
         WHERE snooze.id = send.snooze_id
     ) AS dated,
     (
-        -- A message that arrived after its snooze would change bytes that may have left already.
-        SELECT kept.thread_ids
+        -- A message that arrived after its snooze would change bytes that may have left already. A message of a
+        -- connected mailbox is entered in the transaction of its snooze, which began a little earlier.
+        SELECT original.thread_ids
         FROM email_snoozes AS snooze
-        JOIN messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+        JOIN messages AS original
+            ON original.user_email = snooze.user_email AND original.message_id = snooze.message_id
         WHERE snooze.id = send.snooze_id
-          AND kept.is_kept
-          AND kept.arrived_at <= snooze.created_at
+          AND original.arrived_at <= snooze.created_at
+              + CASE WHEN original.is_kept THEN INTERVAL '0' ELSE INTERVAL '1 minute' END
+          AND original.thread_ids IS NOT NULL
+        ORDER BY original.is_kept DESC
+        LIMIT 1
     ) AS thread_ids,
     send.reminder_message_id,
     send.subject,
