@@ -37,7 +37,7 @@ Moment = date | datetime
 @dataclass(frozen=True, kw_only=True)
 class CalendarEvent:
     """`start` and `end` are dates of whole days (the end is the last day), instants in UTC, or naive times by the clock
-    of `zone`, whose name nobody but the sender knows; without `zone` they are times of whoever reads them."""
+    of `zone`, a name that only the sender defines; without `zone` they are times of whoever reads them."""
 
     what: str
     where: str

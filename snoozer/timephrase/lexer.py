@@ -68,15 +68,15 @@ class Tokens:
     def says(self, at: int) -> str:
         """The kind of a bare number here, by the word right before it: `length` (in 5), `clock` (at 5), `end` of a
         wait (until 5), `day` (on 5), `name` (im April), or nothing if there is no such word."""
-        return self._said[at] if at < len(self._said) else ""
+        return self._kinds[at] if at < len(self._kinds) else ""
 
     @cached_property
-    def _said(self) -> tuple[str, ...]:
-        said = [""] * (len(self.row) + 1)
+    def _kinds(self) -> tuple[str, ...]:
+        kinds = [""] * (len(self.row) + 1)
         for start in range(len(self.row)):
             for value, end in self.match(start, "says"):
-                said[end] = said[end] or value  # the longer phrase, which starts first, decides
-        return tuple(said)
+                kinds[end] = kinds[end] or value  # the longer phrase, which starts first, decides
+        return tuple(kinds)
 
     def numbers(self, at: int, role: str) -> Iterator[tuple[int, int]]:
         for value, end in self.match(at, role):

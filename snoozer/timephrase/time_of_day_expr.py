@@ -147,7 +147,7 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
         for role in ("part", "part_of_day") if after_day else ("part",):
             for part, end in tokens.match(start, role):
                 yield from _part_first(tokens, part, end)
-    for clock, end in _whole_times(tokens, at) if _is_said(tokens, at) else ():
+    for clock, end in _whole_times(tokens, at) if _is_clock(tokens, at) else ():
         if not clock.midnight:
             yield from _in_part(tokens, clock, end)
         yield clock, end
@@ -163,7 +163,7 @@ def clock_times(tokens: Tokens, at: int, *, after_day: bool = False) -> Iterator
 
 def _part_first(tokens: Tokens, part: str, end: int) -> Iterator[tuple[ClockTime, int]]:
     for prep in tokens.optional(end, "prep"):
-        for clock, after in _whole_times(tokens, prep) if _is_said(tokens, prep) else ():
+        for clock, after in _whole_times(tokens, prep) if _is_clock(tokens, prep) else ():
             if not clock.midnight:
                 yield clock.within(part), after
     yield named_time(part), end
@@ -176,7 +176,7 @@ def _in_part(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tuple[Clock
                 yield clock.within(part), after
 
 
-def _is_said(tokens: Tokens, at: int) -> bool:
+def _is_clock(tokens: Tokens, at: int) -> bool:
     """Whether the word before a number allows a time of the day: at 5, but not in 5, on 5 or in 5pm."""
     is_number = tokens.shape(at) in ("integer", "decimal", "dotted", "clock") or any(tokens.numbers(at, "number"))
     return not is_number or tokens.says(at) in ("", "clock", "end")
@@ -196,8 +196,8 @@ def _with_half_of_day(tokens: Tokens, clock: ClockTime, end: int) -> Iterator[tu
     for oclock in tokens.optional(end, "oclock"):
         marked = replace(clock, bare=False, could_be=(), year=None) if oclock > end else clock
         for meridiem, after in tokens.match(oclock, "meridiem"):
-            said = replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, could_be=(), year=None)
-            yield said, after
+            at_hour = replace(marked, meridiem=meridiem, am_or_pm=False, bare=False, could_be=(), year=None)
+            yield at_hour, after
         if oclock > end and clock.bare:
             yield from _with_minutes(tokens, marked, oclock)
         if is_military(tokens, end - 1):

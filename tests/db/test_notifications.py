@@ -68,7 +68,9 @@ def test_what_is_given_back_is_claimed_at_once_and_no_try_is_counted(
 
 
 @pytest.mark.parametrize("channel", CHANNELS)
-def test_an_accepted_notification_is_a_fact_for_any_holder_of_the_claim(channel: str, engine: Engine, targets: None) -> None:
+def test_an_accepted_notification_is_a_fact_for_any_holder_of_the_claim(
+    channel: str, engine: Engine, targets: None
+) -> None:
     first = claim(engine, channel)
     with engine.begin() as connection:
         assert channel == "webhooks" or notifications.mark(connection, first)

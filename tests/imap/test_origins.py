@@ -48,7 +48,7 @@ def test_a_folder_that_was_made_a_moment_before_is_known_too(place: Place) -> No
 
 
 @on_one
-def test_what_was_moved_while_nobody_watched_comes_back_to_the_inbox(place: Place) -> None:
+def test_a_message_moved_while_no_watcher_ran_returns_to_the_inbox(place: Place) -> None:
     projects = place.folder("Projects")
     place.program.create(projects)
     place.program.deliver(an_original(), folder=projects)

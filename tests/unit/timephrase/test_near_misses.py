@@ -5,7 +5,7 @@ from random import Random
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, ParseError
+from snoozer.timephrase.result import ParsedTime, ParseError
 
 Typed = Callable[..., ParsedTime]
 ErrorOf = Callable[..., ParseError]

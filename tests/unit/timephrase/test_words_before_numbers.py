@@ -10,7 +10,9 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.timephrase import ParsedTime, ParseError, next_occurrence, parse
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.recurrence import next_occurrence
+from snoozer.timephrase.result import ParsedTime, ParseError
 
 Typed = Callable[..., ParsedTime]
 ErrorOf = Callable[..., ParseError]
