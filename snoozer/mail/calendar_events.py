@@ -37,7 +37,7 @@ Moment = date | datetime
 @dataclass(frozen=True, kw_only=True)
 class CalendarEvent:
     """`start` and `end` are dates of whole days (the end is the last day), instants in UTC, or naive times by the clock
-    of `zone`, a name that only the sender defines; without `zone` they are times of whoever reads them."""
+    of `zone`, a name that only the sender defines; without `zone` they are in the zone of the reader."""
 
     what: str
     where: str
