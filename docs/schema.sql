@@ -1,4 +1,4 @@
--- The whole schema after migration 0075, as pg_dump of PostgreSQL 15 writes it.
+-- The whole schema after migration 0077, as pg_dump of PostgreSQL 15 writes it.
 -- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
 SET check_function_bodies = off;
 
@@ -796,17 +796,17 @@ CREATE FUNCTION snooze_error_text(error text) RETURNS text
     LANGUAGE plpgsql IMMUTABLE COST 500 PARALLEL SAFE
     AS $$
 DECLARE
-    said TEXT := left(COALESCE(NULLIF(error, ''), 'No error was written down'), 500);
+    words TEXT := left(COALESCE(NULLIF(error, ''), 'No error was written down'), 500);
     code TEXT := COALESCE(
         substring(
-            said COLLATE "C"
+            words COLLATE "C"
             FROM '^(?:[^0-9@]*(?:: |with ))?[45][0-9][0-9](?: [245]\.[0-9]+\.[0-9]+)?(?![0-9A-Za-z.@_])'
         ),
         ''
     );
 BEGIN
     RETURN code || regexp_replace(
-        substr(said, length(code) + 1) COLLATE "C",
+        substr(words, length(code) + 1) COLLATE "C",
         '[^][\s<>(),;="'']*[0-9@][^][\s<>(),;="'']*',
         '…',
         'g'
@@ -1437,6 +1437,12 @@ CREATE TABLE day_shapes (
     CONSTRAINT ck_day_shapes_working_days CHECK (((working_days <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND (cardinality(working_days) >= 1)))
 );
 
+CREATE TABLE definitions (
+    name text NOT NULL,
+    source text NOT NULL,
+    present text NOT NULL
+);
+
 CREATE TABLE digest_members (
     digest_id bigint NOT NULL,
     "position" smallint NOT NULL,
@@ -1575,6 +1581,7 @@ CREATE TABLE import_rows (
     sends jsonb DEFAULT '[]'::jsonb NOT NULL,
     at_any_hour boolean DEFAULT false NOT NULL,
     reference text,
+    options jsonb DEFAULT '{}'::jsonb NOT NULL,
     CONSTRAINT ck_import_rows_are_whole CHECK (((verdict = 'refused'::text) OR (num_nulls(state, message_id, promised, made_at) = 0))),
     CONSTRAINT ck_import_rows_refused_has_a_reason CHECK (((verdict = 'refused'::text) = (reason IS NOT NULL))),
     CONSTRAINT ck_import_rows_state CHECK ((state = ANY (ARRAY['waiting'::text, 'paused'::text, 'sent'::text, 'cancelled'::text]))),
@@ -2482,6 +2489,9 @@ ALTER TABLE ONLY circuit_breakers
 
 ALTER TABLE ONLY day_shapes
     ADD CONSTRAINT pk_day_shapes PRIMARY KEY (account_id);
+
+ALTER TABLE ONLY definitions
+    ADD CONSTRAINT pk_definitions PRIMARY KEY (name);
 
 ALTER TABLE ONLY digest_members
     ADD CONSTRAINT pk_digest_members PRIMARY KEY (digest_id, "position");

@@ -80,7 +80,7 @@ def _on_both(lab: Lab, slot: Slot | None, act: Callable[[Slot], object]) -> Slot
 
 def _add(count: int, lab: Lab, slot: Slot | None) -> str:
     if count >= 10_000:
-        lab.order_mail_server(think=QUICK_SECONDS)
+        lab.order_mail_server(takes=QUICK_SECONDS)
     lab.add(count)
     many = f"{count:,} messages are" if count > 1 else "One message is"
     return f"{many} snoozed, and due within seconds."
@@ -128,13 +128,13 @@ def _start_mail_server(lab: Lab, slot: Slot | None) -> str:
 
 
 def _slow(lab: Lab, slot: Slot | None) -> str:
-    lab.order_mail_server(think=SLOW_SECONDS)
-    lab.after(SLOW_FOR, partial(lab.order_mail_server, think=THINKS_SECONDS))
+    lab.order_mail_server(takes=SLOW_SECONDS)
+    lab.after(SLOW_FOR, partial(lab.order_mail_server, takes=THINKS_SECONDS))
     return f"The mail server takes {SLOW_SECONDS:g} seconds for each mail, for {SLOW_FOR:g} seconds."
 
 
 def _drop(lab: Lab, slot: Slot | None) -> str:
-    lab.order_mail_server(drop=DROPS)
+    lab.order_mail_server(drop_next=DROPS)
     return f"The mail server will keep the next {DROPS} mails and hang up without a reply."
 
 
@@ -223,7 +223,7 @@ FAULTS = (
         next="It kills a worker, then another; the twelve beside it are sent all the same, and after five workers "
         "it is a case for people.",
         guard="A row that lost two workers is delivered alone.",
-        file="snoozer/db/sql/peek/poison_rows.sql",
+        file="snoozer/db/sql/queue/peek.sql",
         test="tests/process/test_poison_rows.py",
         act=_poison,
     ),
@@ -273,7 +273,7 @@ FAULTS = (
         label="Die before the dot",
         next="The mark is committed and no mail left; it counts as uncertain, waits two seconds, and is sent once.",
         guard="The mark is durable before the last line of the mail.",
-        file="snoozer/db/sql/ledger/mark.sql",
+        file="snoozer/db/sql/queue/ledger/mark.sql",
         test="tests/process/test_worker_dies.py",
         act=partial(_die_at, "marked", "before the dot"),
     ),
@@ -284,7 +284,7 @@ FAULTS = (
         next="The mail server has it and the reply is lost with the worker: a second copy leaves, with the same id "
         "and the same bytes, and the ledger says so.",
         guard="The one window that SMTP leaves open is marked.",
-        file="snoozer/db/sql/ledger/mark_uncertain.sql",
+        file="snoozer/db/sql/queue/ledger/mark_uncertain.sql",
         test="tests/process/test_worker_dies.py",
         act=partial(_die_at, "replied", "after the dot"),
     ),
@@ -304,7 +304,7 @@ FAULTS = (
         label="Stop it",
         next="After three refused connections no worker tries any longer; no message spends an attempt.",
         guard="One breaker in the database, shared by all workers.",
-        file="snoozer/db/sql/breaker/fail.sql",
+        file="snoozer/db/sql/queue/breaker.sql",
         test="tests/process/test_mail_outage.py",
         act=_stop_mail_server,
     ),
@@ -314,7 +314,7 @@ FAULTS = (
         label="Start it",
         next="Within two seconds one worker sends one probe; it is accepted, and everything that waited goes out.",
         guard="One probe at a time closes the breaker.",
-        file="snoozer/db/sql/breaker/permit.sql",
+        file="snoozer/db/sql/queue/breaker/permit.sql",
         test="tests/db/test_breaker.py",
         act=_start_mail_server,
     ),
@@ -365,7 +365,7 @@ FAULTS = (
         label="Lock a row",
         next="That message waits for the lock to end; no other does.",
         guard="Claims and marks leave locked rows out.",
-        file="snoozer/db/sql/ledger/mark.sql",
+        file="snoozer/db/sql/queue/ledger/mark.sql",
         test="tests/db/test_locked_rows.py",
         act=_lock,
     ),

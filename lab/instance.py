@@ -202,8 +202,8 @@ class Lab:
                 changes.enqueue_many(
                     connection,
                     user_email=person,
-                    snoozes=[
-                        NewSnooze(message_id=id, subject=subject, sender_email=address, time=time)
+                    terms=[
+                        NewSnooze(message_id=id, subject=subject, sender_email=address, time=time).terms
                         for id, subject, _ in share
                     ],
                 )
@@ -223,11 +223,11 @@ class Lab:
         """Start the mail server at its port, as it was ordered last."""
         if self._mail_server is not None and self._mail_server.is_running():
             return
-        child = self._child("lab.mail_server", str(self.facts), str(self._mail_port))
+        child = self._child("fakes.smtp_server", str(self.facts), "--port", str(self._mail_port), "--pipelining")
         if not child.wait_until_ready(READY_SECONDS):
             raise LabFailed("the lab's mail server does not start")
         self._mail_server, self.mail_server_is_up = child, True
-        self.order_mail_server(think=self.thinks, refuse="person-1@lab.example" if self.refused else None)
+        self.order_mail_server(takes=self.thinks, refuse="person-1@lab.example" if self.refused else None)
 
     def kill_mail_server(self) -> None:
         """kill -9: connections are refused from now on."""
@@ -236,7 +236,7 @@ class Lab:
         self.mail_server_is_up = False
 
     def order_mail_server(self, **order: Any) -> None:
-        self.thinks = order.get("think", self.thinks)
+        self.thinks = order.get("takes", self.thinks)
         if "refuse" in order:
             self.refused = order["refuse"] is not None
         if self._mail_server is not None:
@@ -265,7 +265,7 @@ class Lab:
     def heal(self) -> None:
         """Everything runs as at the beginning."""
         self.start_mail_server()
-        self.order_mail_server(think=THINKS_SECONDS, refuse=None, drop=0, defer=0)
+        self.order_mail_server(heal=True, takes=THINKS_SECONDS, refuse=None)
         self.cut_network(False)
         for slot in self.slots:
             slot.die_at(None)

@@ -77,7 +77,7 @@ def _lease(stage: Stage) -> bool:
     _naive(lab, Slot.kill)
     stage.tell(f"{hit.name} is killed while it holds rows. They are claimed still, by a worker that no longer lives.")
     stage.tell("Its heartbeat is missed for three seconds. Then the clock declares it dead and gives its rows back.")
-    lab.order_mail_server(think=0.25)
+    lab.order_mail_server(takes=0.25)
     whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG)
     stage.tell("Others sent what it held. A claim is a lease: it ends by itself." if whole else _late(lab, ids))
     return whole
@@ -92,7 +92,7 @@ def _token(stage: Stage) -> bool:
     hit.freeze()
     _naive(lab, Slot.freeze)
     stage.tell(f"{hit.name} is frozen in the middle of its work. It does not know that time goes on.")
-    lab.order_mail_server(think=0.25)
+    lab.order_mail_server(takes=0.25)
     # If it had sent what it held, nothing else would keep it frozen until it is declared dead.
     given_up = stage.until(lambda: _is_declared_dead(lab, hit), seconds=LONG)
     whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG) and given_up
@@ -108,7 +108,7 @@ def _token(stage: Stage) -> bool:
 def _ledger(stage: Stage) -> bool:
     lab = stage.lab
     stage.tell("The mail server will say “later” to the next mails. A retry moves the time of the next try.")
-    lab.order_mail_server(defer=6)
+    lab.order_mail_server(fault=["rcpt", "451 4.3.0 Later", 6])
     ids = lab.add(3, spread=0.0)
     whole = stage.until(lambda: _all_sent(lab, ids), seconds=LONG)
     rows = [_row(lab, id) for id in ids]
@@ -208,7 +208,7 @@ def _isolation(stage: Stage) -> bool:
 def _held_up(stage: Stage, count: int) -> tuple[Slot | None, list[str]]:
     """Messages that the mail server takes its time for, and a worker that holds some of them."""
     lab = stage.lab
-    lab.order_mail_server(think=SLOW)
+    lab.order_mail_server(takes=SLOW)
     stage.tell(f"{count} messages become due, and the mail server takes {SLOW:g} seconds for each.")
     ids = lab.add(count, spread=0.0)
 
@@ -299,7 +299,7 @@ SCENES = (
         title="Ledger",
         question="Why is a retry no second reminder?",
         guard="UNIQUE (user_email, message_id, scheduled_for, channel)",
-        file="snoozer/db/sql/ledger/reserve.sql",
+        file="snoozer/db/sql/queue/ledger/reserve.sql",
         test="tests/db/test_ledger.py",
         play=_ledger,
     ),
@@ -308,7 +308,7 @@ SCENES = (
         title="Mark",
         question="What if a worker dies just before the mail leaves?",
         guard="The mark, committed before the dot",
-        file="snoozer/db/sql/ledger/mark.sql",
+        file="snoozer/db/sql/queue/ledger/mark.sql",
         test="tests/process/test_worker_dies.py",
         play=_mark,
     ),
@@ -317,7 +317,7 @@ SCENES = (
         title="Dot",
         question="And if it dies just after?",
         guard="Uncertain, on record, and the same bytes again",
-        file="snoozer/db/sql/ledger/mark_uncertain.sql",
+        file="snoozer/db/sql/queue/ledger/mark_uncertain.sql",
         test="tests/process/test_worker_dies.py",
         play=_dot,
     ),
@@ -335,7 +335,7 @@ SCENES = (
         title="Breaker",
         question="What if no mail can be sent for a while?",
         guard="One breaker for all workers, and a probe",
-        file="snoozer/db/sql/breaker/permit.sql",
+        file="snoozer/db/sql/queue/breaker/permit.sql",
         test="tests/process/test_mail_outage.py",
         play=_breaker,
     ),
@@ -344,7 +344,7 @@ SCENES = (
         title="Isolation",
         question="What if one message kills each worker that sends it?",
         guard="A row that lost workers is delivered alone, and ends as a case",
-        file="snoozer/db/sql/peek/poison_rows.sql",
+        file="snoozer/db/sql/queue/peek.sql",
         test="tests/process/test_poison_rows.py",
         play=_isolation,
     ),

@@ -3,6 +3,7 @@
 from alembic import context
 from sqlalchemy import Connection, text
 
+from snoozer.db import definitions
 from snoozer.db.models import metadata
 
 LOCK_TIMEOUT = "5s"
@@ -22,6 +23,8 @@ def migrate(connection: Connection) -> None:
             # The strongest lock before any other: one that becomes stronger deadlocks with a claim, which has read.
             connection.execute(text("LOCK TABLE email_snoozes IN ACCESS EXCLUSIVE MODE"))
         context.run_migrations()
+        if context.get_revision_argument() == context.get_head_revision():
+            definitions.apply(connection)
 
 
 migrate(context.config.attributes["connection"])

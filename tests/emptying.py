@@ -27,7 +27,8 @@ MAX_DELETED_BYTES = 128 * 1024
 
 def empty(engine: Engine) -> None:
     """Leave no row in any table; ids begin at 1."""
-    names = [table.name for table in metadata.sorted_tables]
+    # How the functions were made is no row of a test.
+    names = [table.name for table in metadata.sorted_tables if table.name != "definitions"]
     with engine.begin() as connection:
         # Without triggers: what follows a row is deleted too, and tables that only grow may be emptied here.
         connection.execute(text("SET LOCAL session_replication_role = replica"))

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from snoozer.cli.audit import check_newest
 from snoozer.cli.finding import Finding
 from snoozer.cli.server_findings import server_findings
-from snoozer.db import health_checks, schema, timeline
+from snoozer.db import definitions, health_checks, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
 from snoozer.db.queries import delivery
 from snoozer.notify import push_devices
@@ -107,6 +107,11 @@ def _guards(connection: Connection) -> Iterator[Finding]:
         yield Finding("guards", "wrong", text, "\n".join(do))
     else:
         yield Finding("guards", "right", "Constraints and triggers that hold the invariants are in force.")
+    if changed := definitions.changed(connection):
+        text = f"Not as this release defines them: {', '.join(sorted(changed))}. What they decide may be wrong."
+        yield Finding("definitions", "wrong", text, "Run `snoozer migrate`, which makes them again.")
+    else:
+        yield Finding("definitions", "right", "Functions, triggers and views are those of this release.")
     if others:
         text = f"Not usable: {_names(others)}. Claims or pages read whole tables: with many rows reminders come late."
         yield Finding("indexes", "wrong", text, "\n".join(index.remedy for index in others))

@@ -18,6 +18,7 @@ RUNBOOK = {
     "autovacuum": "dead-rows-and-old-snapshots",
     "snapshots": "dead-rows-and-old-snapshots",
     "indexes": "an-index-or-a-trigger-is-missing",
+    "definitions": "an-index-or-a-trigger-is-missing",
     "guards": "an-index-or-a-trigger-is-missing",
     "push": "notifications-or-connected-mailboxes-are-behind",
     "webhooks": "notifications-or-connected-mailboxes-are-behind",

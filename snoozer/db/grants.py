@@ -9,7 +9,7 @@ from snoozer.db.statements import execute, row_as
 
 _ALL = "SELECT, INSERT, UPDATE, DELETE"
 # Tables that need fewer rights. Events are never changed, only deleted with their snooze.
-_LESS = {"audit_log": "SELECT, INSERT", "snooze_events": "SELECT, INSERT, DELETE"}
+_LESS = {"audit_log": "SELECT, INSERT", "definitions": "SELECT", "snooze_events": "SELECT, INSERT, DELETE"}
 # Alembic's table: processes read the schema's version from it.
 _OTHERS = {"alembic_version": "SELECT"}
 

@@ -21,6 +21,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.schema import CreateIndex
 
+from snoozer.db import definitions
 from snoozer.db.models import Snooze, metadata
 from snoozer.db.models.state import is_behind_key
 from snoozer.db.schema import SUPPORTED_SCHEMA
@@ -36,7 +37,7 @@ INVARIANTS = (
     "messages_return",
 )
 
-# Constraints and triggers that hold invariants, besides the models' keys and indexes, by table. A test compares them
+# Constraints that hold invariants, besides the models' keys, checks and indexes, by table. A test compares them
 # with the schema.
 CHECKS = {
     "accounts": ("ck_accounts_email_is_folded", "ck_accounts_group_role", "ck_accounts_role"),
@@ -54,10 +55,6 @@ CHECKS = {
         "ck_email_snoozes_outcome",
         "ck_email_snoozes_outcome_is_dated",
         "ck_email_snoozes_paused_is_inactive",
-        "ck_email_snoozes_priority",
-        "ck_email_snoozes_reference",
-        "ck_email_snoozes_reply_policy",
-        "ck_email_snoozes_reply_scope",
         "ck_email_snoozes_time_kind",
         "ck_email_snoozes_times_are_of_this_age",
     ),
@@ -113,35 +110,6 @@ CHECKS = {
         "ck_webhook_endpoints_off_is_whole",
         "ck_webhook_endpoints_previous_is_whole",
     ),
-}
-TRIGGERS = {
-    "audit_log": ("audit_log_append", "audit_log_keep"),
-    "email_snoozes": (
-        "email_snoozes_deleted",
-        "email_snoozes_enter",
-        "email_snoozes_inserted",
-        "email_snoozes_move_return",
-        "email_snoozes_note_update",
-        "email_snoozes_promise",
-        "email_snoozes_webhook_update",
-    ),
-    "messages": (
-        "messages_fill_return",
-        "messages_forget_deferral",
-        "messages_note_delete",
-        "messages_note_insert",
-        "messages_note_update",
-        "messages_stay",
-        "messages_webhook_done",
-    ),
-    "reminder_sends": (
-        "reminder_sends_keep_sent",
-        "reminder_sends_push_reminder",
-        "reminder_sends_push_return",
-        "reminder_sends_webhook_reminder",
-        "reminder_sends_webhook_return",
-    ),
-    "snooze_events": ("snooze_events_webhook_done",),
 }
 
 
@@ -289,7 +257,7 @@ def disabled_guards(connection: Connection) -> list[Defect]:
         for key in model.constraints
         if key.name and not isinstance(key, UniqueConstraint) and _has_columns(key)
     ]
-    constraints, triggers = sorted(keys + _pairs(CHECKS)), _pairs(TRIGGERS)
+    constraints, triggers = sorted(keys + _pairs(CHECKS)), definitions.triggers()
     values = {
         "constraint_tables": [on for on, _ in constraints],
         "constraints": [name for _, name in constraints],

@@ -1,5 +1,5 @@
-"""Imports, the parsed rows of a person's file: one function per file in `sql/imports`, of the same name. Waiting rows
-are enqueued by `queue.import_waiting`."""
+"""Imports, the parsed rows of a person's file: one function per statement in `sql/people/imports.sql`, of the same
+name."""
 
 import json
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import execute, row_as
+from snoozer.db.statements import execute, row_as, rows_as
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,6 +18,15 @@ class PendingImport:
 
     id: int
     presets: list[list[str]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class WaitingRow:
+    """A row to be enqueued, and whether its message is kept here."""
+
+    line: int
+    terms: dict[str, Any]
+    is_kept: bool
 
 
 def begin(connection: Connection, *, account_id: int, presets: Sequence[Sequence[str]]) -> int:
@@ -39,6 +48,15 @@ def lock(connection: Connection, *, account_id: int) -> PendingImport | None:
 
 def months(connection: Connection, *, import_id: int) -> list[date]:
     return list(execute(connection, "imports/months", import_id=import_id).scalars())
+
+
+def waiting(
+    connection: Connection, *, import_id: int, user_email: str, with_past: bool, after: int, batch_size: int
+) -> list[WaitingRow]:
+    """Returns a page of rows, which begins after a line."""
+    values = {"import_id": import_id, "user_email": user_email, "with_past": with_past}
+    rows = execute(connection, "imports/waiting", after=after, batch_size=batch_size, **values)
+    return rows_as(rows, WaitingRow)
 
 
 def save_finished(connection: Connection, *, import_id: int, user_email: str, with_past: bool) -> list[int]:

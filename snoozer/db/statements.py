@@ -1,17 +1,25 @@
-"""The .sql files, by name: `execute(connection, "queue/claim", ...)` executes `sql/queue/claim.sql`."""
+"""The statements, by noun and verb: `execute(connection, "queue/claim", ...)` executes the text of that name.
 
-from collections.abc import Callable
+They stand under `sql/`, a folder for each room. `sql/queue/claim.sql` holds one statement, "queue/claim". A file whose
+statements follow lines `-- name: VERB` holds the small ones of a noun: `sql/people/accounts.sql` has "accounts/create".
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache, partial
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import Connection, CursorResult, Row, TextClause, func, select, text
 
 T = TypeVar("T")
 
-# The execution option that holds the name of a statement's file.
+# The execution option that holds a statement's name.
 NAME_OPTION = "snoozer_statement"
+_NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
 
 
 class Execute(Protocol):
@@ -20,16 +28,23 @@ class Execute(Protocol):
     def __call__(self, connection: Connection, name: str, **values: Any) -> CursorResult[Any]: ...
 
 
+@dataclass(frozen=True)
+class Source:
+    """The text of one statement and its file, relative to the package: `sql/queue/claim.sql`."""
+
+    text: str
+    path: str
+
+
 @cache
 def statement(name: str) -> TextClause:
-    """The text of one file under `sql/`, without its ending; binds are written `:word`."""
-    return _read("snoozer.db", name)
+    """The statement of this name; binds are written `:word`. Raises KeyError without one."""
+    return _clause("snoozer.db", name)
 
 
-def names(folder: str) -> list[str]:
-    """The statements in one folder under `sql/`, sorted."""
-    folder_path = files("snoozer.db").joinpath("sql", folder)
-    return sorted(entry.name.removesuffix(".sql") for entry in folder_path.iterdir() if entry.name.endswith(".sql"))
+def names(noun: str) -> list[str]:
+    """The verbs of one noun, sorted."""
+    return sorted(verb for known, _, verb in (name.partition("/") for name in sources()) if known == noun)
 
 
 def execute(connection: Connection, name: str, **values: Any) -> CursorResult[Any]:
@@ -39,7 +54,7 @@ def execute(connection: Connection, name: str, **values: Any) -> CursorResult[An
 
 def statements_of(package: str) -> Execute:
     """Return the same function for the folder `sql` of another package."""
-    read = cache(partial(_read, package))
+    read = cache(partial(_clause, package))
 
     def execute(connection: Connection, name: str, **values: Any) -> CursorResult[Any]:
         return connection.execute(read(name), values)
@@ -47,9 +62,33 @@ def statements_of(package: str) -> Execute:
     return execute
 
 
-def _read(package: str, name: str) -> TextClause:
-    clause = text(files(package).joinpath("sql", f"{name}.sql").read_text(encoding="utf-8"))
-    return clause.execution_options(**{NAME_OPTION: name})
+@cache
+def sources(package: str = "snoozer.db") -> Mapping[str, Source]:
+    """All statements of a package, by name. Raises ValueError if two have the same name."""
+    found: dict[str, Source] = {}
+    for name, source in _read(files(package).joinpath("sql"), "sql", noun=""):
+        if name in found:
+            raise ValueError(f"{name} stands in {found[name].path} and in {source.path}")
+        found[name] = source
+    return found
+
+
+def _read(folder: Traversable, path: str, *, noun: str) -> Iterator[tuple[str, Source]]:
+    for entry in folder.iterdir():
+        place = f"{path}/{entry.name}"
+        if entry.is_dir():
+            yield from _read(entry, place, noun=f"{entry.name}/")
+        elif entry.name.endswith(".sql"):
+            stem = entry.name.removesuffix(".sql")
+            first, *rest = _NAME.split(entry.read_text(encoding="utf-8"))
+            if not rest:
+                yield noun + stem, Source(first, place)
+            for verb, words in zip(rest[::2], rest[1::2], strict=True):
+                yield f"{stem}/{verb}", Source(words.rstrip() + "\n", place)
+
+
+def _clause(package: str, name: str) -> TextClause:
+    return text(sources(package)[name].text).execution_options(**{NAME_OPTION: name})
 
 
 def rows_as(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:

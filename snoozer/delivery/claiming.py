@@ -21,7 +21,8 @@ from snoozer.db.errors import is_conflict, is_row_error, is_timeout
 from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery import digesting, refused_rows
 from snoozer.delivery.refused_rows import ReserveError
-from snoozer.queue import events, ledger, promise, queue
+from snoozer.queue import events, ledger, queue
+from snoozer.queue.limits import DEFAULT_PRIORITY, MAX_PRIORITY
 from snoozer.queue.queue import Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 from snoozer.runtime.failpoint import FailpointHook
@@ -38,7 +39,6 @@ FAIR_SHARE, NARROW_SHARE, CRASHED_SHARE = 10, 8, 8
 MAX_CLAIMS = 9
 # How many priorities a cycle looks at from the highest down; others in rotation, and always the default priority.
 MAX_LEVELS = 3
-DEFAULT_PRIORITY = 0
 PROBE_LEVELS = 50
 STEAL_AFTER = timedelta(seconds=2)
 
@@ -190,7 +190,7 @@ class FairScheduler:
         self._clock = clock
         self._cursors: dict[Lane, LaneCursors] = {}
         self._cycle = 0
-        self._rotation = promise.MAX_PRIORITY + 1
+        self._rotation = MAX_PRIORITY + 1
         self.buckets: Buckets = None
         # How many rows the last cycle set behind others of their keys; a new cycle may find more at once.
         self.set_behind = 0

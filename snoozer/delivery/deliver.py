@@ -23,7 +23,8 @@ from snoozer.mail.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, Se
 from snoozer.mail.smtp.session import SmtpSession
 from snoozer.mail.smtp.transport import Reply
 from snoozer.queue.ledger import Fact, Refusal
-from snoozer.queue.reminder import MAX_RESENDS, MIN_REFUSALS, Claim, DeliveryOutcome, Failure, Send
+from snoozer.queue.limits import MAX_RESENDS, MIN_REFUSALS, REFUSED_FOR
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Failure, Send
 from snoozer.runtime import backoff
 from snoozer.runtime.failpoint import FailpointHook
 from snoozer.telemetry import labels
@@ -36,7 +37,6 @@ BYTES_DIFFER = (
 )
 DOT_NOT_SENT = "The final dot was never sent"
 MIN_DOT_SECONDS = 1.0
-REFUSED_FOR = timedelta(days=3)
 
 
 @dataclass(frozen=True, kw_only=True)

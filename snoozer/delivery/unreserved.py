@@ -12,15 +12,8 @@ from snoozer.delivery import deferring, digesting, pausing
 from snoozer.delivery.claiming import DeliveryConfig
 from snoozer.queue import ledger
 from snoozer.queue.ledger import KnownSend
-from snoozer.queue.reminder import (
-    MAX_RESENDS,
-    NO_ANSWER,
-    RESENT_WITHOUT_ANSWER,
-    Claim,
-    Deferral,
-    DeliveryOutcome,
-    Failure,
-)
+from snoozer.queue.limits import MAX_RESENDS
+from snoozer.queue.reminder import NO_ANSWER, RESENT_WITHOUT_ANSWER, Claim, Deferral, DeliveryOutcome, Failure
 
 COPY_IN_FLIGHT = "An earlier copy may be on its way; the snooze is looked at again after the hold"
 MOMENT = timedelta(milliseconds=100)

@@ -29,7 +29,8 @@ from snoozer.mail.mime_writer import (
     quoted_piece,
     write_fields,
 )
-from snoozer.queue.reminder import MAX_NOTE_LENGTH, Member, Send
+from snoozer.queue.limits import MAX_NOTE_LENGTH
+from snoozer.queue.reminder import Member, Send
 from snoozer.resources import resource_folder
 from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, clock
 from snoozer.timephrase.locales import Locale
@@ -55,7 +56,7 @@ TEMPLATES.globals["language"] = translations.current_language
 # The path of each button after the token; each value is a key of `links.ACTS`.
 BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
 
-# Limit for a note in a digest: with `digests.MAX_SIZE` notes the mail stays near the size that no mail program
+# Limit for a note in a digest: with `MAX_DIGEST_SIZE` notes the mail stays near the size that no mail program
 # truncates.
 _LISTED_NOTE_LENGTH = 300
 

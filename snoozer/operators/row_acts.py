@@ -18,6 +18,7 @@ from snoozer.operators.pauses import Scope
 from snoozer.queue import changes as db
 from snoozer.queue import digests, events, ledger
 from snoozer.queue.changes import Chosen, Retry, Terms
+from snoozer.queue.limits import MAX_ATTEMPTS_BY_OPERATOR
 from snoozer.snoozes import recurrence
 from snoozer.snoozes.input import SnoozeError
 
@@ -25,7 +26,6 @@ Rows = Sequence[Chosen]
 Verdicts = dict[int, Verdict]
 
 ROUTE = "admin"
-MAX_ATTEMPTS = 1_000
 SNOOZED_AGAIN = "its message was snoozed again"
 NEWER_CASE = "a newer case of its message is in this operation"
 GONE = "it is gone: archived, or deleted with its account"
@@ -75,7 +75,11 @@ def why_left(act: str, row: Chosen, now: datetime) -> str | None:
         case "delay" if row.outcome is None:
             return HELD if row.is_claimed else None
         case "raise_attempts" if row.outcome in {None, "retired"}:
-            return f"it may be tried {MAX_ATTEMPTS:,} times already" if row.max_attempts >= MAX_ATTEMPTS else None
+            return (
+                f"it may be tried {MAX_ATTEMPTS_BY_OPERATOR:,} times already"
+                if row.max_attempts >= MAX_ATTEMPTS_BY_OPERATOR
+                else None
+            )
         case "delay" | "raise_attempts":
             return _why_no_case(row)
         case "release":
@@ -191,7 +195,7 @@ def _change(row: Chosen, operation: Operation, now: datetime) -> Change:
             after = {"outcome": None, "remind_at": at.isoformat()}
             return Change(_with(row, outcome=None), after, Retry(at, _is_case(row)), {"until": at.isoformat()})
         case "raise_attempts":
-            limit = {"max_attempts": min(row.max_attempts + int(parameters["more_attempts"]), MAX_ATTEMPTS)}
+            limit = {"max_attempts": min(row.max_attempts + int(parameters["more_attempts"]), MAX_ATTEMPTS_BY_OPERATOR)}
             return Change(_with(row, **limit), limit, None, limit)
         case "resolve_sent" if _is_concluded(row):
             # A snooze that repeats is due at once: its next claim finds it sent, and promises the next occurrence.

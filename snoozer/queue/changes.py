@@ -12,8 +12,8 @@ from typing import Any, NamedTuple, Self
 
 from sqlalchemy import Connection
 
-from snoozer.db.statements import execute, rows_as
-from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
+from snoozer.db.statements import execute
+from snoozer.queue.promise import CHOICES, CONDITIONS, DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 
 # The binds of queue/release_claims.
 CLAIM_RELEASED = {
@@ -23,44 +23,19 @@ CLAIM_RELEASED = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class Terms:
-    """The terms that acts decide about a snooze: its promise, its texts, how it is delivered, and whether it is paused
-    by its owner or over. `remind_at` is the promise, whenever the next try is."""
+class Terms(ReminderTime, EnqueueOptions):
+    """The terms that acts decide about a snooze: its time, its options, and whether it is paused by its owner or over.
+    `remind_at` is the promise, whenever the next try is."""
 
-    remind_at: datetime
-    duration_hours: int | None
-    note: str | None
-    recurrence: dict[str, Any] | None
-    wall_time: datetime | None
-    zone: str | None
-    time_kind: str | None
-    at_any_hour: bool
-    reply_policy: str | None
-    reply_scope: str | None
     priority: int
     max_attempts: int
-    serialization_key: str | None
-    reference: str | None
     paused: bool
     outcome: str | None
 
     def with_time(self, time: ReminderTime) -> "Terms":
-        """These terms with another time, and resumed if it was paused. The reply policy stays unless the time
-        names it."""
-        return replace(
-            self,
-            remind_at=time.remind_at,
-            duration_hours=time.duration_hours,
-            note=time.note,
-            recurrence=time.recurrence,
-            wall_time=time.wall_time,
-            zone=time.zone,
-            time_kind=time.time_kind,
-            at_any_hour=time.at_any_hour,
-            reply_policy=time.reply_policy or self.reply_policy,
-            reply_scope=time.reply_scope or self.reply_scope,
-            paused=self.paused and time.remind_at == self.remind_at,
-        )
+        """These terms with another time, and resumed if it was paused. A condition stays if the time has None."""
+        given = {name: value for name, value in vars(time).items() if value is not None or name not in CONDITIONS}
+        return replace(self, **given, paused=self.paused and time.remind_at == self.remind_at)
 
     def with_options(self, options: EnqueueOptions, *, keeps_key: bool) -> "Terms":
         """These terms with what `options` names; the key too, unless it `keeps_key`."""
@@ -146,6 +121,12 @@ class NewSnooze:
     time: ReminderTime
     options: EnqueueOptions = DEFAULT_OPTIONS
 
+    @property
+    def terms(self) -> dict[str, Any]:
+        """As `enqueue_many` takes them."""
+        message = {name: getattr(self, name) for name in ("message_id", "subject", "sender_email")}
+        return {**message, **_plain(self.time, vars(self.time)), **vars(self.options)}
+
 
 def asked_terms(time: ReminderTime) -> dict[str, Any]:
     """Returns the terms of a new snooze for its event, as `with_plain` takes them."""
@@ -175,7 +156,8 @@ def lock_for_operator(connection: Connection, *, ids: Collection[int]) -> set[in
 
 def chosen(connection: Connection, *, ids: Collection[int]) -> list[Chosen]:
     """Returns snoozes in the order of their ids, except deleted and archived snoozes."""
-    return rows_as(execute(connection, "peek/chosen", ids=list(ids)), Chosen)
+    rows = execute(connection, "peek/chosen", ids=list(ids), choices=list(CHOICES)).mappings()
+    return [Chosen(**{name: row[name] for name in row if name != "choices"}, **row["choices"]) for row in rows]
 
 
 def newer_cases(connection: Connection, *, ids: Collection[int], operation_id: int) -> dict[int, bool]:
@@ -219,21 +201,12 @@ def release_claims(connection: Connection, *, ids: Collection[int], of_the_livin
 
 
 def enqueue_many(
-    connection: Connection, *, user_email: str, snoozes: Sequence[NewSnooze], traceparent: str | None = None
-) -> dict[str, int]:
-    """Snooze messages that have no live snooze; returns the new ids by Message-ID."""
-    rows = [
-        {
-            "message_id": one.message_id,
-            "subject": one.subject,
-            "sender_email": one.sender_email,
-            **_plain(one.time, vars(one.time)),
-            **vars(one.options),
-        }
-        for one in snoozes
-    ]
-    values = {"user_email": user_email, "traceparent": traceparent, "terms": json.dumps(rows)}
-    return {row.message_id: row.id for row in execute(connection, "queue/enqueue_many", **values)}
+    connection: Connection, *, user_email: str, terms: Sequence[dict[str, Any]], traceparent: str | None = None
+) -> list[tuple[str, int]]:
+    """Snooze messages that have no live snooze, on terms by the names of their columns; returns each Message-ID with
+    the new id."""
+    values = {"user_email": user_email, "traceparent": traceparent, "terms": json.dumps(terms)}
+    return [(row.message_id, row.id) for row in execute(connection, "queue/enqueue_many", **values)]
 
 
 def returning(connection: Connection, *, ids: Collection[int]) -> set[int]:

@@ -13,18 +13,16 @@ from sqlalchemy import Connection
 from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.statements import execute
 from snoozer.queue.ledger import KnownSend
+from snoozer.queue.limits import MAX_DIGEST_SIZE, MAX_GATHERED
 from snoozer.queue.reminder import Claim, Member, UncertainPolicy
 
-MAX_SIZE = 40
-# Limit for one person at once: takes some seconds.
-MAX_GATHERED = 10_000
 # How long a digest may stay without a mark.
 HOLD = timedelta(minutes=30)
 
 
 def gather(connection: Connection, *, people: Sequence[str], domain: str) -> None:
     """Gather the promises due at the ends of these people's rests. `domain` is that of their reminders' Message-IDs."""
-    values = {"domain": domain, "size": MAX_SIZE, "most": MAX_GATHERED, "known_schema": SUPPORTED_SCHEMA}
+    values = {"domain": domain, "size": MAX_DIGEST_SIZE, "most": MAX_GATHERED, "known_schema": SUPPORTED_SCHEMA}
     execute(connection, "digests/gather", people=list(people), **values)
 
 

@@ -15,7 +15,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
-from snoozer.queue.reminder import MAX_RESENDS, Claim, Send, UncertainPolicy
+from snoozer.queue.limits import MAX_RESENDS
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 
 Resolution = Literal["settled", "resend", "dropped"]
 

@@ -1,13 +1,17 @@
-"""The promise of a snooze as the statements of the queue take it: its time, its terms and its options."""
+"""The promise of a snooze as the statements of the queue take it: its time, its terms and its options.
 
+`Conditions` and `EnqueueOptions` declare the columns that people choose: requests, answers, acts, exports and imports
+take each field by its name and its type.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_type_hints
 
+from snoozer.queue.limits import MAX_PRIORITY, MIN_PRIORITY
 from snoozer.queue.reminder import ReplyPolicy, ReplyScope
-
-MIN_PRIORITY, MAX_PRIORITY = -1000, 1000
-DEFAULT_MAX_ATTEMPTS = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,13 +38,31 @@ DEFAULT_OPTIONS = EnqueueOptions()
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReminderTime:
+class Conditions:
+    """The conditions of a return besides its time. `reply_policy` is the effect of a reply, and `reply_scope` which
+    replies count; None keeps the snooze's present value, at first `keep` and `message`. With `at_any_hour`, it comes
+    even if its owner's day lets no reminder through."""
+
+    reply_policy: ReplyPolicy | None = None
+    reply_scope: ReplyScope | None = None
+    at_any_hour: bool = False
+
+
+CONDITIONS: Mapping[str, Any] = MappingProxyType(get_type_hints(Conditions))
+OPTIONS: Mapping[str, Any] = MappingProxyType(get_type_hints(EnqueueOptions))
+# The type of each column that people choose.
+CHOICES: Mapping[str, Any] = MappingProxyType({**CONDITIONS, **OPTIONS})
+# They affect what other people wait for, so an export does not have them, and an import does not believe them.
+_NOT_EXPORTED = {"priority", "max_attempts", "serialization_key"}
+EXPORTED = MappingProxyType({name: kind for name, kind in CHOICES.items() if name not in _NOT_EXPORTED})
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReminderTime(Conditions):
     """When a person wants a message back, and the terms in which they asked for it.
 
     `remind_at` is aware. `wall_time` is naive, in `zone`; `time_kind` is "elapsed" (a number of minutes from now) or
-    "wall" (a time on the clock), both None for a given instant. `recurrence` is a Recurrence as JSON. `reply_policy` is
-    the effect of a reply, and `reply_scope` which replies count; None keeps the snooze's present value, at first `keep`
-    and `message`. With `at_any_hour`, it comes even if its owner's day lets no reminder through.
+    "wall" (a time on the clock), both None for a given instant. `recurrence` is a Recurrence as JSON.
     """
 
     remind_at: datetime
@@ -50,9 +72,6 @@ class ReminderTime:
     zone: str | None = None
     time_kind: str | None = None
     recurrence: dict[str, Any] | None = None
-    reply_policy: ReplyPolicy | None = None
-    reply_scope: ReplyScope | None = None
-    at_any_hour: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)

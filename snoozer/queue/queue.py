@@ -8,7 +8,8 @@ from uuid import UUID
 from sqlalchemy import Connection
 
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, rows_as
-from snoozer.queue.promise import MAX_PRIORITY, ZoneShift
+from snoozer.queue.limits import MAX_PRIORITY
+from snoozer.queue.promise import ZoneShift
 from snoozer.queue.reminder import ATTEMPTS_EXHAUSTED, WORKER_LOST, Claim, Deferral, Failure, Recovered
 
 
@@ -21,15 +22,6 @@ class RestoredCase:
     promise: datetime
     repeats: bool
     reminder_message_id: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class ImportedSnooze:
-    """A snooze that an import brought, and whether its message is kept here."""
-
-    id: int
-    message_id: str
-    is_kept: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,12 +80,6 @@ def erase(connection: Connection, *, user_email: str, batch_size: int) -> list[i
 def is_awaited(connection: Connection, *, user_email: str) -> bool:
     """Whether a person has a snooze that is still to be delivered."""
     return bool(execute(connection, "peek/is_awaited", user_email=user_email).scalar_one())
-
-
-def import_waiting(connection: Connection, *, import_id: int, user_email: str, with_past: bool) -> list[ImportedSnooze]:
-    """Enqueue the waiting and paused snoozes of an import."""
-    values = {"import_id": import_id, "user_email": user_email, "with_past": with_past}
-    return rows_as(execute(connection, "queue/import_waiting", **values), ImportedSnooze)
 
 
 def claim(

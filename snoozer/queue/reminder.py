@@ -6,15 +6,9 @@ from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
-# Counted in characters.
-MAX_NOTE_LENGTH = 2_000
+from snoozer.queue.limits import MAX_RESENDS
 
-# How often an uncertain send is sent again before it becomes a case.
-MAX_RESENDS = 2
 _TIMES = {1: "once", 2: "twice"}[MAX_RESENDS]
-
-# How many temporary refusals of a recipient are needed before a reminder with an old promise is given up.
-MIN_REFUSALS = 5
 
 # The effect of a reply to the snoozed message: none, end the snooze, or bring the message back at once; and whether a
 # reply to another message of its thread counts, too.

@@ -18,7 +18,6 @@ from snoozer.snoozes.acts import By, Cancel, Snooze, Wake, Wanted
 from snoozer.snoozes.input import Message
 
 # The most messages of one act.
-MAX_CHOSEN = 500
 
 Name = Literal["snooze", "wake", "cancel", "done", "to_inbox", "bring_home", "give_back", "skip", "pause", "resume"]
 # Why a message was left as it is.

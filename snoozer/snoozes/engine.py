@@ -37,10 +37,10 @@ def enter(
             sender_email=one.message.sender_email,
             time=one.time,
             options=one.options,
-        )
+        ).terms
         for id, one in messages.items()
     ]
-    ids = db.enqueue_many(connection, user_email=email, snoozes=new, traceparent=traceparent)
+    ids = dict(db.enqueue_many(connection, user_email=email, terms=new, traceparent=traceparent))
     mailbox_store.move_many(connection, user_email=email, message_ids=ids, folder="snoozed")
     lines: list[tuple[int, Mapping[str, object]]] = []
     for message_id, id in ids.items():

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.promise import ReminderTime
-from snoozer.queue.reminder import MAX_NOTE_LENGTH
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.timephrase.zones import zone_of

@@ -9,7 +9,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.statements import ALL_IDS
 from snoozer.queue import ledger, queue
-from snoozer.queue.reminder import MAX_RESENDS, Claim, Send, UncertainPolicy
+from snoozer.queue.limits import MAX_RESENDS
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 from tests.db.transitions import LEASE, SHA, a_fact, mark_uncertain_one, refuse_one, release_one
 
 NO_HOLD = UncertainPolicy(hold=timedelta(0))

@@ -11,7 +11,7 @@ from sqlalchemy import Connection, Engine, text
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.settling import Ending, settle
 from snoozer.mail.links import Link
-from snoozer.queue import digests
+from snoozer.queue import digests, limits
 from snoozer.queue.ledger import Refusal
 from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import DeliveryOutcome, Failure
@@ -150,7 +150,7 @@ def test_thousands_that_waited_are_gathered_at_once(engine: Engine) -> None:
         read = "SELECT seq_tup_read + idx_tup_fetch FROM pg_stat_xact_user_tables WHERE relname = 'reminder_sends'"
         entries_read = connection.execute(text(read)).scalar_one()
     assert entries_read < 100_000
-    assert members == digests.MAX_GATHERED - digests.MAX_GATHERED // digests.MAX_SIZE
+    assert members == limits.MAX_GATHERED - limits.MAX_GATHERED // limits.MAX_DIGEST_SIZE
 
 
 def test_a_member_that_is_cancelled_later_stays_cancelled(engine: Engine) -> None:
@@ -345,7 +345,7 @@ def test_rows_under_another_spelling_of_the_address_come_singly(engine: Engine) 
 
 
 def test_more_than_a_digest_holds_come_in_several(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(digests, "MAX_SIZE", 3)
+    monkeypatch.setattr(digests, "MAX_DIGEST_SIZE", 3)
     ids = deferred(engine, 7)
     assert turn(engine) == []
     wake(engine)

@@ -15,13 +15,16 @@ from snoozer.people.personal_data import importing
 from snoozer.people.personal_data.files import FILES
 from snoozer.people.personal_data.importing import Imported
 from snoozer.people.quotas import QuotaReached
+from snoozer.queue.promise import EXPORTED
 from snoozer.settings import Settings
+from tests.choices import VALUES
 from tests.db.archived import RETENTION, finished, partitions, sent
 from tests.db.transitions import claim
 from tests.export_files import DAY, WEEKLY, a_file, a_record, read_bytes
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, asked_for, now
 
 BOB = "bob@snoozer.example"
+CHOICES = {name: VALUES[name] for name in EXPORTED}
 
 
 @pytest.fixture
@@ -74,13 +77,14 @@ def test_a_fresh_place_has_the_same_snoozes_repeats_and_history(engine: Engine, 
     sent(engine, age=2 * DAY)
     asked_for(engine, "every monday 9am", subject="Repeats", note="each week")
     asked_for(engine, "in 3 days", subject="Wall")
-    a_snooze(engine, subject="Waits", remind_at=now() + DAY, reply_policy="cancel_on_reply", reply_scope="thread")
+    a_snooze(engine, subject="Waits", remind_at=now() + DAY, **CHOICES)
     a_snooze(engine, subject="Paused", inactive=True, remind_at=now() + DAY)
-    finished(engine, outcome="cancelled", at=now() - DAY)
+    finished(engine, outcome="cancelled", at=now() - DAY, **CHOICES)
     with engine.begin() as connection:
         connection.execute(text("INSERT INTO account_presets VALUES (:id, 1, 'Soon', 'in 1 hour')"), {"id": ann.id})
     chores.archive(engine, config=RETENTION)
     before = exported(engine)
+    assert sum(CHOICES.items() <= record.items() for record in json.loads(before)) == 2
     with engine.begin() as connection:
         connection.execute(
             text(
@@ -103,7 +107,7 @@ def test_what_is_imported_twice_is_there_once(engine: Engine, people: People, li
     people.ann(BOB)
     sent(engine, age=DAY)
     asked_for(engine, "every monday 9am", subject="=SUM()", note="'quoted")
-    a_snooze(engine, remind_at=now() - HOUR)
+    a_snooze(engine, remind_at=now() - HOUR, **CHOICES)
     finished(engine, outcome="cancelled", at=now() - 3 * DAY)
     content = exported(engine, ending)
     assert imported(engine, limits, content, email=BOB) == Imported(waiting=2, finished=2, presets=False)
@@ -114,6 +118,37 @@ def test_what_is_imported_twice_is_there_once(engine: Engine, people: People, li
     assert contents(exported(engine, email=BOB)) == after
     assert imported(engine, limits, content) == Imported(waiting=0, finished=0, presets=False)
     assert {row["subject"] for row in after if isinstance(row, dict)} >= {"=SUM()"}
+    assert sum(isinstance(row, dict) and CHOICES.items() <= row.items() for row in after) == 1
+
+
+def test_a_file_of_many_pages_is_enqueued_whole(
+    engine: Engine, people: People, limits: Limits, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people.ann()
+    monkeypatch.setattr(importing, "PAGE_SIZE", 2)
+    states = ["waiting", "paused", "waiting", "paused", "waiting"]
+    records = [a_record(message_id=f"<{number}@x>", state=state) for number, state in enumerate(states)]
+    done = imported(engine, limits, a_file(*records))
+    assert done == Imported(waiting=5, finished=0, presets=False)
+    with engine.connect() as connection:
+        rows = connection.execute(text("SELECT inactive FROM email_snoozes ORDER BY message_id")).scalars().all()
+    assert rows == [state == "paused" for state in states]
+
+
+def test_a_file_that_an_older_release_read_keeps_what_was_chosen(
+    engine: Engine, people: People, limits: Limits
+) -> None:
+    people.ann()
+    account = the_account(engine)
+    over = a_record(message_id="<2@x>", state="cancelled", finished_at=(now() - DAY).isoformat())
+    with engine.begin() as connection:
+        importing.stage(connection, account=account, reading=read_bytes(a_file(a_record(), over)))
+        older = "UPDATE import_rows SET options = '{}', reply_scope = 'thread', at_any_hour = TRUE, reference = 'deal'"
+        connection.execute(text(older))
+        importing.confirm(connection, account=account, limits=limits, with_past=True)
+        for table in ("email_snoozes", "email_snoozes_archive"):
+            [row] = connection.execute(text(f"SELECT * FROM {table}")).all()  # noqa: S608
+            assert (row.reply_scope, row.at_any_hour, row.reference) == ("thread", True, "deal")
 
 
 def test_what_waits_here_with_another_time_stays_as_it_is(engine: Engine, people: People, limits: Limits) -> None:

@@ -3,9 +3,10 @@
 from datetime import timedelta
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import CheckConstraint, Engine, text
 
-from snoozer.db import health_checks
+from snoozer.db import definitions, health_checks
+from snoozer.db.models import metadata
 from snoozer.queue import ledger, queue, workers
 from tests import acting
 from tests.db.invariants import look, shown
@@ -198,13 +199,30 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
         transaction.rollback()
 
 
+def checks_of(table: str) -> list[CheckConstraint]:
+    return [one for one in metadata.tables[table].constraints if isinstance(one, CheckConstraint)]
+
+
+@pytest.mark.parametrize("check", checks_of("email_snoozes"), ids=lambda check: check.name)
+def test_a_check_of_the_model_is_that_of_the_table(engine: Engine, check: CheckConstraint) -> None:
+    both = "SELECT count(*), count(DISTINCT pg_get_constraintdef(oid)) FROM pg_constraint WHERE conname = :name"
+    with engine.connect() as connection, connection.begin() as transaction:
+        connection.execute(text("CREATE TEMPORARY TABLE of_the_model (LIKE email_snoozes)"))
+        connection.execute(text(f"ALTER TABLE of_the_model ADD CONSTRAINT {check.name} CHECK ({check.sqltext})"))
+        assert connection.execute(text(both), {"name": check.name}).one() == (2, 1)
+        transaction.rollback()
+
+
 def test_every_constraint_and_trigger_of_queue_ledger_and_returns_is_among_the_guards(engine: Engine) -> None:
     checks = text("SELECT conname FROM pg_constraint WHERE conrelid = to_regclass(:on) AND contype = 'c'")
     triggers = text("SELECT tgname FROM pg_trigger WHERE tgrelid = to_regclass(:on) AND NOT tgisinternal")
     with engine.connect() as connection:
         for table in ("email_snoozes", "messages", "reminder_sends"):
-            assert set(connection.execute(checks, {"on": table}).scalars()) == set(health_checks.CHECKS[table])
-            assert set(connection.execute(triggers, {"on": table}).scalars()) == set(health_checks.TRIGGERS[table])
+            found = set(connection.execute(checks, {"on": table}).scalars())
+            assert found == {*health_checks.CHECKS[table], *(check.name for check in checks_of(table))}
+            assert set(connection.execute(triggers, {"on": table}).scalars()) == {
+                name for on, name in definitions.triggers() if on == table
+            }
 
 
 def test_indexes_that_are_missing_or_invalid_are_named_and_their_remedies_work(engine: Engine) -> None:

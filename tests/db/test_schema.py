@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 
 from snoozer.db import schema
 from snoozer.db.models import metadata
+from snoozer.queue.limits import DEFAULT_MAX_ATTEMPTS
 from snoozer.resources import resource_folder
 from tests.factories import a_snooze, now, the_row, wait_until_a_session_waits
 
@@ -122,7 +123,7 @@ def test_an_insert_of_three_columns_is_a_whole_snooze(engine: Engine) -> None:
             )
         ).scalar_one()
     row = the_row(engine, id)
-    assert (row.attempts, row.max_attempts, row.inactive, row.crash_count) == (0, 5, False, 0)
+    assert (row.attempts, row.max_attempts, row.inactive, row.crash_count) == (0, DEFAULT_MAX_ATTEMPTS, False, 0)
     assert 0 <= row.bucket <= 1023
 
 

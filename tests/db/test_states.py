@@ -15,6 +15,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import schema
 from snoozer.db.state_words import State, public_state
+from snoozer.db.statements import names, sources
 from snoozer.operators.row_acts import ACTS as OPERATORS
 from snoozer.queue import archive, events, queue
 from snoozer.queue import changes as db
@@ -47,7 +48,6 @@ from tests.emptying import empty
 from tests.factories import ANN, HOUR, a_claim, a_snooze, now, the_row
 
 ROOT = Path(__file__).resolve().parents[2]
-SQL = ROOT / "snoozer" / "db" / "sql"
 PAGE = (ROOT / "docs" / "states.md").read_text()
 WAITING = {"asleep", "due"}
 Edge = tuple[str, str, str]
@@ -193,8 +193,8 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
             lambda connection, held: db.enqueue_many(
                 connection,
                 user_email=ANN,
-                snoozes=[
-                    NewSnooze(message_id=held.message_id, subject=None, sender_email=None, time=later()),
+                terms=[
+                    NewSnooze(message_id=held.message_id, subject=None, sender_email=None, time=later()).terms,
                 ],
             )
         ),
@@ -203,12 +203,6 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("extend", transactional(lambda connection, held: queue.extend(connection, held=one(held), lease=LEASE))),
     ("finalize", finalize),
     ("import_jobs", transactional(imported)),
-    (
-        "import_waiting",
-        transactional(
-            lambda connection, held: queue.import_waiting(connection, import_id=1, user_email=ANN, with_past=True)
-        ),
-    ),
     (
         "lock_chosen",
         transactional(lambda connection, held: db.lock_chosen(connection, user_email=ANN, ids=[held.id])),
@@ -301,9 +295,9 @@ def transitions(engine: Engine) -> Iterator[Edge]:
 
 def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> None:
     [drawn, _] = pictures()
-    begins = ("enqueue_many", "import_waiting", "import_jobs")
+    begins = ("enqueue_many", "import_jobs")
     assert set(transitions(engine)) == drawn - {("[*]", "waiting", name) for name in begins}
-    statements = {path.stem for path in (SQL / "queue").glob("*.sql")}
+    statements = set(names("queue"))
     owners = {name for name, act in vars(acts).items() if isinstance(act, type) and hasattr(act, "decide")} - {"Act"}
     assert {name for name, _ in ACTS} == statements - {"change_many"} | owners | (set(OPERATORS) - {"release"})
     states = {name for start, end, _ in drawn for name in (start, end)} - {"[*]", "archived", "erased", "waiting"}
@@ -313,29 +307,27 @@ def test_the_picture_of_a_snooze_is_what_its_statements_do(engine: Engine) -> No
 def test_each_statement_of_the_queue_is_on_the_page() -> None:
     [snooze, _] = pictures()
     drawn = {name for _, _, name in snooze}
-    for path in (SQL / "queue").glob("*.sql"):
-        assert path.stem in drawn or f"`{path.stem}`" in PAGE, path.name
+    for verb in names("queue"):
+        assert verb in drawn or f"`{verb}`" in PAGE, verb
 
 
-@pytest.mark.parametrize("path", sorted((SQL / "ledger").glob("*.sql")), ids=lambda path: path.stem)
-def test_a_statement_of_the_ledger_sets_the_states_that_are_drawn(path: Path) -> None:
+@pytest.mark.parametrize("verb", names("ledger"))
+def test_a_statement_of_the_ledger_sets_the_states_that_are_drawn(verb: str) -> None:
     [_, send] = pictures()
-    drawn = {end for _, end, name in send if name == path.stem}
-    assert drawn == (set() if path.stem == "record_archived" else assigned(path)), path.name
-    assert drawn or f"`{path.stem}`" in PAGE
+    drawn = {end for _, end, name in send if name == verb}
+    assert drawn == (set() if verb == "record_archived" else assigned(f"ledger/{verb}")), verb
+    assert drawn or f"`{verb}`" in PAGE
 
 
 def test_the_queues_statements_that_doubt_a_send_are_drawn(engine: Engine) -> None:
     [_, send] = pictures()
-    doubting = {path.stem for path in (SQL / "queue").glob("*.sql") if "uncertain" in assigned(path)}
-    assert doubting == {name for _, end, name in send if end == "uncertain"} - {
-        path.stem for path in (SQL / "ledger").glob("*.sql")
-    }
+    doubting = {verb for verb in names("queue") if "uncertain" in assigned(f"queue/{verb}")}
+    assert doubting == {name for _, end, name in send if end == "uncertain"} - set(names("ledger"))
 
 
-def assigned(path: Path) -> set[str]:
+def assigned(statement: str) -> set[str]:
     """The states that a statement's SET clauses and its INSERT give to a send."""
-    code = "\n".join(line for line in path.read_text().splitlines() if not line.startswith("--"))
+    code = "\n".join(line for line in sources()[statement].text.splitlines() if not line.startswith("--"))
     clauses = re.findall(r"\bSET\b(.*?)^\s*(?:FROM|WHERE|RETURNING)\b", code, re.M | re.S)
     values = [value for clause in clauses for value in re.findall(r"(?<![.\w])state = (CASE .+ END|'\w+')", clause)]
     return {state for value in values for state in re.findall(r"(?:^|THEN |ELSE )'(\w+)'", value)}

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from snoozer.mail import links
-from snoozer.queue import digests
+from snoozer.queue.limits import MAX_DIGEST_SIZE
 from snoozer.queue.reminder import Member, Send
 from snoozer.translations import speaking
 from tests.mail.composed import KEYS, LINKABLE, PROMISED, Page, bodies, opened, reminder
@@ -125,7 +125,7 @@ def test_no_stranger_adds_a_link_a_tag_or_a_header(
 
 def test_the_largest_is_a_mail_that_servers_take(a_digest: Sends) -> None:
     longest = a_member(subject="🎉" * 5_000, sender_email="é" * 5_000 + " <a@b.example>", note="🎉.a" * 50_000)
-    assert len(reminder(a_digest(members=(longest,) * (digests.MAX_SIZE - 1)))) <= 2_000_000
+    assert len(reminder(a_digest(members=(longest,) * (MAX_DIGEST_SIZE - 1)))) <= 2_000_000
     usual = a_member(subject="Lease for the second floor, open points", sender_email="Anna <anna@mail.example>")
-    html = bodies(reminder(a_digest(members=(usual,) * (digests.MAX_SIZE - 1))))[1]
+    html = bodies(reminder(a_digest(members=(usual,) * (MAX_DIGEST_SIZE - 1))))[1]
     assert len(html.encode()) <= 102_000

@@ -24,7 +24,12 @@ PACKAGE = str(ROOT / "snoozer")
 MAX_PYTHON_FILES, MAX_SQL_FILES = 19, 6
 
 # The last statement of the transaction that finalizes.
-LAST_STATEMENT = "snoozer/db/sql/ledger/record.sql"
+LAST_STATEMENT = "snoozer/db/sql/queue/ledger/record.sql"
+
+
+def sql_file(name: str) -> str:
+    """The file of a statement."""
+    return f"snoozer/db/{statements.sources()[name].path}"
 
 
 class Trace:
@@ -53,7 +58,7 @@ class Trace:
             return
         self.files.append(str(Path(code.co_filename).relative_to(ROOT)))
         if code is statements.execute.__code__:
-            self.files.append(f"snoozer/db/sql/{frame.f_locals['name']}.sql")
+            self.files.append(sql_file(frame.f_locals["name"]))
 
     def walk(self) -> list[str]:
         """Each file once, in the order of first calls, from the claim's transaction to the end of the last one."""
@@ -93,4 +98,4 @@ def test_from_claim_to_finalize_a_reminder_runs_through_the_files_of_the_written
     section = (ROOT / "ARCHITECTURE.md").read_text().partition("\n## The walk\n")[2].partition("\n## ")[0]
     statements_run = section.partition("The SQL it runs:")[2].partition("\n\n")[0]
     assert set(re.findall(r"^\d+\. `(snoozer/\S+)`", section, re.MULTILINE)) == set(python)
-    assert {f"snoozer/db/sql/{name}" for name in re.findall(r"`(\S+\.sql)`", statements_run)} == set(sql)
+    assert {sql_file(name) for name in re.findall(r"`(\w+/\w+)`", statements_run)} == set(sql)

@@ -7,11 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from snoozer.db.statements import names, sources
+
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "snoozer"
-SQL = PACKAGE / "db" / "sql"
-# The modules that are one function a statement, and their folders under sql/.
-STATEMENT_FOLDERS = {
+SOURCES = sources()
+# The modules that are one function a statement, and the nouns of these.
+STATEMENT_NOUNS = {
     "accounts": ["accounts"],
     "archive": ["archive"],
     "audit": ["audit"],
@@ -105,7 +107,7 @@ def test_the_wheel_has_every_package() -> None:
 
 
 def test_every_write_to_the_queue_is_a_file_of_the_queue() -> None:
-    writers = {path.parent.name for path in SQL.rglob("*.sql") if _WRITE.search(_code(path))}
+    writers = {name.partition("/")[0] for name, source in SOURCES.items() if _WRITE.search(_code(source.text))}
     assert writers == {"queue"}
 
 
@@ -121,9 +123,9 @@ def test_the_orm_writes_nothing() -> None:
     assert guilty == []
 
 
-@pytest.mark.parametrize("path", sorted(SQL.rglob("*.sql")), ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_every_statement_begins_with_what_it_promises(path: Path) -> None:
-    first = path.read_text().splitlines()[0]
+@pytest.mark.parametrize("name", sorted(SOURCES))
+def test_every_statement_begins_with_what_it_promises(name: str) -> None:
+    first = SOURCES[name].text.splitlines()[0]
     assert first.startswith("-- ")
     assert first[3].isupper()
 
@@ -133,18 +135,18 @@ def statement_module(name: str) -> Path:
     return found
 
 
-@pytest.mark.parametrize("module", STATEMENT_FOLDERS)
+@pytest.mark.parametrize("module", STATEMENT_NOUNS)
 def test_each_statement_has_one_function_of_its_name(module: str) -> None:
     trees = [ast.parse(statement_module(part).read_text()) for part in PARTS.get(module, [module])]
     defined = [node.name for tree in trees for node in tree.body if isinstance(node, ast.FunctionDef)]
     functions = {name for name in defined if not name.startswith("_")}
-    statements = {path.stem for folder in STATEMENT_FOLDERS[module] for path in (SQL / folder).glob("*.sql")}
-    assert functions ^ statements == WITHOUT_COUNTERPART.get(module, set())
+    verbs = {verb for noun in STATEMENT_NOUNS[module] for verb in names(noun)}
+    assert functions ^ verbs == WITHOUT_COUNTERPART.get(module, set())
 
 
 @pytest.mark.parametrize("name", ["recover", "release"])
 def test_a_statement_that_may_retire_a_row_has_one_predicate_for_it(name: str) -> None:
-    code = _code(SQL / "queue" / f"{name}.sql")
+    code = _code(SOURCES[f"queue/{name}"].text)
     [inactive] = re.findall(r"inactive = (.+),", code)
     [outcome] = re.findall(r"outcome = CASE WHEN (.+) THEN 'retired' END", code)
     [finished_at] = re.findall(r"finished_at = CASE WHEN (.+) THEN CURRENT_TIMESTAMP END", code)
@@ -152,19 +154,19 @@ def test_a_statement_that_may_retire_a_row_has_one_predicate_for_it(name: str) -
 
 
 def test_statements_that_clear_a_claim_do_it_in_one_order() -> None:
-    for path in (SQL / "queue").glob("*.sql"):
-        code = _code(path)
+    for verb in names("queue"):
+        code = _code(SOURCES[f"queue/{verb}"].text)
         if "claimed_at = NULL" in code:
             places = [code.index(f"{column} = NULL") for column in QUEUE_COLUMNS]
-            assert places == sorted(places), path.name
+            assert places == sorted(places), verb
 
 
 def test_what_locks_a_limited_number_of_rows_is_materialized() -> None:
     """An inlined sub-select may be run again for each row, and take more than its LIMIT."""
-    for path in SQL.rglob("*.sql"):
-        code = _code(path)
+    for name, source in SOURCES.items():
+        code = _code(source.text)
         if "SKIP LOCKED" in code:
-            assert re.search(r"AS MATERIALIZED \([^;]*?SKIP LOCKED", code, re.S), path.name
+            assert re.search(r"AS MATERIALIZED \([^;]*?SKIP LOCKED", code, re.S), name
 
 
 def test_no_module_is_named_for_odds_and_ends() -> None:
@@ -235,8 +237,8 @@ def _is_private(dotted: str) -> bool:
     return any(part.startswith("_") and not part.startswith("__") for part in dotted.split("."))
 
 
-def _code(path: Path) -> str:
-    return "\n".join(line for line in path.read_text().splitlines() if not line.startswith("--"))
+def _code(text: str) -> str:
+    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
 
 
 def test_each_decision_has_a_number_of_its_own() -> None:

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from snoozer.people.personal_data.reading import MAX_LINE_BYTES, MAX_ROWS, NotAnExport
+from snoozer.queue.promise import EXPORTED
 from snoozer.timephrase.recurrence import nth_weekday
 from snoozer.timephrase.zones import resolve_wall_time as resolve
 from tests.export_files import DAY, HEAD, WEEKLY, a_file, a_record, read_bytes
@@ -91,8 +92,8 @@ def test_a_message_waits_once_and_a_snooze_is_read_once() -> None:
 def test_texts_are_kept_as_text_and_what_is_unknown_is_skipped() -> None:
     record = a_record(subject="a\x00b\ud800", sender_email=5, reply_policy=["keep"], reply_scope="all", zone={}, x=1)
     [row] = read_bytes(a_file({"type": "from the future"}, record)).rows
-    values = (row.reason, row.subject, row.sender_email, row.reply_policy, row.reply_scope, row.zone)
-    assert values == (None, "ab?", None, None, None, None)
+    values = (row.reason, row.subject, row.sender_email, row.zone, row.options)
+    assert values == (None, "ab?", None, None, dict.fromkeys(EXPORTED) | {"at_any_hour": False})
 
 
 @pytest.mark.parametrize(

@@ -34,13 +34,21 @@ CONCEPTS = {
     # The function `snooze_promise`; rows of the archive have another type than it takes.
     "the promise": Concept(
         text=re.compile(r"(coalesce\(\s*(\w+\.)?scheduled_for,|scheduled_for or)\s*(\w+\.)?remind_at", re.I),
-        homes=frozenset({"db/models/state.py", "db/sql/imports/judge.sql"}),
-        others=frozenset({"web/mailboxes/mail/pages.py", "mailbox/_row.html"}),
+        homes=frozenset({"db/models/state.py", "db/sql/people/imports.sql", "db/sql/functions/snooze_promise.sql"}),
+        # Triggers compare the columns of two rows.
+        others=frozenset(
+            {
+                *("web/mailboxes/mail/pages.py", "mailboxes/mail/_row.html", "db/sql/functions/snooze_return_at.sql"),
+                *("db/sql/functions/email_snoozes_inserted.sql", "db/sql/functions/email_snoozes_move_return.sql"),
+                *("db/sql/functions/email_snoozes_note_update.sql", "db/sql/functions/email_snoozes_promise.sql"),
+                "db/sql/functions/email_snoozes_webhook_update.sql",
+            }
+        ),
     ),
     # The function `snooze_due_at`.
     "when a snooze is due": Concept(
         text=re.compile(r"greatest\((coalesce\(|promised_time|snooze_promise)", re.I),
-        homes=frozenset({"db/models/state.py"}),
+        homes=frozenset({"db/models/state.py", "db/sql/functions/snooze_due_at.sql"}),
     ),
     # The function `snooze_state`.
     "the state, in Python": Concept(
@@ -55,17 +63,23 @@ CONCEPTS = {
     ),
     "the state, in SQL": Concept(
         text=re.compile(r"\bwhen (not )?(\w+\.)?(inactive|claimed_at is|outcome is|outcome =)", re.I),
-        # It asks whether the row is revived, for the replies that count.
-        homes=frozenset({"db/sql/queue/change_many.sql"}),
+        # `change_many` asks whether the row is revived, for the replies that count.
+        homes=frozenset({"db/sql/functions/snooze_state.sql", "db/sql/queue/change_many.sql"}),
+        # Triggers ask what a change was.
+        others=frozenset(
+            {"db/sql/functions/email_snoozes_move_return.sql", "db/sql/functions/email_snoozes_webhook_update.sql"}
+        ),
     ),
     # The claim's predicate, inline for its indexes: a claim and what looks ahead of it.
     "whether attempts are left": Concept(
         text=re.compile(r"attempts (<|>=) (\w+\.)?max_attempts"),
         homes=frozenset(
             {
-                *("db/models/state.py", "db/models/snooze.py", "db/sql/minutes/record.sql"),
+                *("db/models/state.py", "db/models/snooze.py", "db/sql/operators/minutes/record.sql"),
+                *("db/sql/functions/snooze_state.sql", "db/sql/functions/email_snoozes_enter.sql"),
+                "db/sql/views/invariant_due_is_taken.sql",
                 *("db/sql/queue/claim.sql", "db/sql/queue/advance_keys.sql", "db/sql/queue/retire.sql"),
-                *("db/sql/peek/next_due.sql", "db/sql/peek/poison_rows.sql", "db/sql/peek/unfinished.sql"),
+                *("db/sql/queue/peek/next_due.sql", "db/sql/queue/peek.sql", "db/sql/queue/peek.sql"),
             }
         ),
     ),
@@ -77,6 +91,13 @@ CONCEPTS = {
         text=re.compile(r"^\s*(set )?crash_count = (0,|case )", re.I | re.M),
         # For operators, who have it tried afresh. The trigger `email_snoozes_promise` begins a promise.
         homes=frozenset({"db/sql/queue/change_many.sql"}),
+    ),
+    "a limit of a snooze": Concept(
+        text=re.compile(
+            r"^(DEFAULT_MAX_ATTEMPTS|MAX_(ATTEMPTS|CRASHES|RESENDS|NOTE_LENGTH|CHOSEN|GATHERED)|MIN_REFUSALS)\w* =",
+            re.M,
+        ),
+        homes=frozenset({"queue/limits.py"}),
     ),
     # The function `was_sent`.
     "whether it was sent": Concept(

@@ -17,6 +17,7 @@ from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
 from snoozer.db.scopes import ALL_SCOPES
+from snoozer.queue.promise import CHOICES
 from tests.factories import HOUR, People, a_snooze, now
 
 METHODS = {"get", "post", "put", "patch", "delete"}
@@ -108,9 +109,8 @@ def test_every_answer_has_an_example_that_its_schema_takes(document: dict[str, A
 def test_requests_are_described_with_their_fields_limits_and_examples(document: dict[str, Any]) -> None:
     schemas, paths = document["components"]["schemas"], document["paths"]
     new = schemas["NewSnooze"]
-    timed = {"remind_at", "when", "recurrence", "zone", "locale", "priority", "max_attempts", "serialization_key"}
-    timed |= {"reference"}
-    fields = {"message_id", "subject", "sender_email", "note", "reply_policy", "reply_scope", "at_any_hour"} | timed
+    timed = {"remind_at", "when", "recurrence", "zone", "locale", *CHOICES}
+    fields = {"message_id", "subject", "sender_email", "note"} | timed
     assert set(new["properties"]) == fields
     assert set(schemas["Change"]["properties"]) == fields - {"message_id", "subject", "sender_email"} | {"occurrence"}
     assert new["additionalProperties"] is schemas["Change"]["additionalProperties"] is False

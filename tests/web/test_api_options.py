@@ -7,6 +7,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 from werkzeug.test import TestResponse
 
+from snoozer.client import models
+from tests.choices import VALUES
 from tests.factories import HOUR, People, Person, a_snooze, now, the_row
 
 
@@ -76,6 +78,25 @@ def test_options_are_stored_and_shown_and_the_key_is_the_persons_own(
     assert rows[0].serialization_key != rows[1].serialization_key
 
 
+@pytest.mark.parametrize("name", VALUES)
+def test_every_choice_is_taken_shown_changed_and_undone(client: FlaskClient, ann: Person, name: str) -> None:
+    def call(method: str, path: str, **options: Any) -> Any:
+        return client.open(f"/api/v1/snoozes{path}", method=method, headers=ann.bearer, **options).get_json()
+
+    choice = {name: VALUES[name]}
+    made = post(client, ann, when="tomorrow", **choice).get_json()
+    many = {"act": "create", "snoozes": [{"subject": "Many", "when": "tomorrow", **choice}]}
+    [one] = call("POST", "/bulk", json=many)["results"]
+    plain = post(client, ann, when="tomorrow").get_json()
+    path = f"/{plain['id']}"
+    changed = call("PATCH", path, json=choice)
+    for snooze in (made, one["snooze"], changed, call("GET", path)):
+        assert snooze[name] == VALUES[name] != plain[name]
+    assert changed["etag"] != plain["etag"]
+    assert name in models.Snooze.model_fields
+    assert call("POST", f"{path}/undo")[name] == plain[name]
+
+
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -90,6 +111,19 @@ def test_no_person_comes_before_others_or_tries_without_end(
     refused = post(client, ann, when="tomorrow", **{field: value})
     assert refused.status_code == 422
     assert [error["field"] for error in refused.get_json()["errors"]] == [field]
+
+
+@pytest.mark.parametrize(
+    ("field", "sentence"),
+    [
+        ("reply_policy", "reply_policy must be one of keep, cancel_on_reply, until_reply."),
+        ("reply_scope", "reply_scope must be one of message, thread."),
+    ],
+)
+def test_a_refusal_names_the_choices_of_the_field(client: FlaskClient, ann: Person, field: str, sentence: str) -> None:
+    """It named the states of a snooze."""
+    refused = post(client, ann, when="tomorrow", **{field: "sometimes"}).get_json()
+    assert refused["errors"] == [{"field": field, "detail": sentence}]
 
 
 def test_an_operators_program_may_come_first(client: FlaskClient, people: People) -> None:

@@ -8,7 +8,7 @@ import pytest
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.queue.reminder import MAX_NOTE_LENGTH
+from snoozer.queue.limits import MAX_NOTE_LENGTH
 
 TITLE, TEXT, URL = "Lease of the flat", "Page 3 has the dates", "https://flats.example/lease"
 

@@ -27,7 +27,8 @@ class Import(Base):
 
 class ImportRow(Base):
     """A snooze of the file by its line. `verdict` is what confirming does with it: `new` is saved, `same` is here,
-    `changed` is here otherwise and stays so, `refused` is left out for its `reason`."""
+    `changed` is here otherwise and stays so, `refused` is left out for its `reason`. `options` are columns of the
+    snooze by their names."""
 
     __tablename__ = "import_rows"
     import_id: Mapped[int] = mapped_column(
@@ -46,10 +47,12 @@ class ImportRow(Base):
     wall_time: Mapped[datetime | None] = mapped_column(DateTime(timezone=False))
     zone: Mapped[str | None]
     time_kind: Mapped[str | None]
-    reply_policy: Mapped[str | None]
-    reply_scope: Mapped[str | None]
     made_at: Mapped[datetime | None]
     finished_at: Mapped[datetime | None]
     sends: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'"))
+    options: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    # Only processes of older releases fill these.
+    reply_policy: Mapped[str | None]
+    reply_scope: Mapped[str | None]
     at_any_hour: Mapped[bool] = mapped_column(server_default=text("false"))
     reference: Mapped[str | None]

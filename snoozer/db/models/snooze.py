@@ -5,6 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from sqlalchemy import (
+    CheckConstraint,
     Column,
     DateTime,
     ForeignKey,
@@ -70,6 +71,10 @@ class Snooze(Base):
     reference: Mapped[str | None]
 
     __table_args__ = (
+        CheckConstraint("priority BETWEEN -1000 AND 1000", "ck_email_snoozes_priority"),
+        CheckConstraint("reply_policy IN ('keep', 'cancel_on_reply', 'until_reply')", "ck_email_snoozes_reply_policy"),
+        CheckConstraint("reply_scope IN ('message', 'thread')", "ck_email_snoozes_reply_scope"),
+        CheckConstraint("char_length(reference) <= 200", "ck_email_snoozes_reference"),
         Index("uq_email_snoozes_live", "user_email", "message_id", unique=True, postgresql_where=text("NOT inactive")),
         Index("ix_email_snoozes_due", "remind_at", postgresql_where=text("NOT inactive AND claimed_at IS NULL")),
         Index(

@@ -79,6 +79,15 @@ class ServerStart(Base):
     met_at: Mapped[datetime]
 
 
+class Definition(Base):
+    """A function or view that `snoozer migrate` made: the hash of its file, and of the server's text for it."""
+
+    __tablename__ = "definitions"
+    name: Mapped[str] = mapped_column(primary_key=True)
+    source: Mapped[str]
+    present: Mapped[str]
+
+
 class AcceptedTimeline(Base):
     """A database that workers may continue with, as it was accepted; the latest row counts."""
 

@@ -70,15 +70,10 @@ def _rows(snooze: Any = Snooze, send: Any = Send) -> Select[*tuple[Any, ...]]:
     its = state_of(snooze)
     rows = select(
         *its.c,
-        *columns(snooze, "id message_id subject sender_email note remind_at deferred_until deferred_by"),
+        *snooze.__table__.columns,
         promised_time(snooze).label("promise"),
         due_time(snooze).label("due_at"),
         snooze.snooze_duration_hours.label("duration_hours"),
-        *columns(
-            snooze, "zone wall_time time_kind recurrence inactive outcome claimed_at attempts reply_policy reply_scope"
-        ),
-        *columns(snooze, "last_error last_error_at created_at updated_at at_any_hour paused_by"),
-        *columns(snooze, "priority max_attempts serialization_key reference"),
         send.state.label("send_state"),
         *columns(send, "sent_at refusals delayed_by"),
     )

@@ -12,10 +12,10 @@ from sqlalchemy import Connection, Engine
 from snoozer import telemetry
 from snoozer.delivery.chores.chore_runner import BATCH_SIZE, in_batches, record_server_start, run_exclusive
 from snoozer.queue import events, ledger, queue, workers
-from snoozer.queue.reminder import MAX_RESENDS, Recovered, UncertainPolicy
+from snoozer.queue.limits import MAX_CRASHES, MAX_RESENDS
+from snoozer.queue.reminder import Recovered, UncertainPolicy
 from snoozer.settings import Settings
 
-MAX_CRASHES = 5
 ACTOR = "clock"
 
 

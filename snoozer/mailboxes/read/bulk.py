@@ -17,9 +17,10 @@ from snoozer.mailboxes.read.folder_views import INBOX
 from snoozer.mailboxes.read.keys import MessageKey
 from snoozer.mailboxes.read.looking import Seen, archive_in, entries_of, look, matching, sighting_of
 from snoozer.mailboxes.read.mailbox import MailboxError
+from snoozer.queue.limits import MAX_CHOSEN
 from snoozer.snoozes import acts, bulk
 from snoozer.snoozes.acts import By, Cancel, Snooze
-from snoozer.snoozes.bulk import MAX_CHOSEN, Before, Done, Name, Reason, Summary, counted
+from snoozer.snoozes.bulk import Before, Done, Name, Reason, Summary, counted
 from snoozer.translations import gettext
 
 Work = Callable[[Connection], Done]

@@ -12,7 +12,7 @@ from snoozer.operators.cutover.record import Record
 from snoozer.people import accounts
 from snoozer.people.accounts import InvalidAddress
 from snoozer.people.personal_data.rows import (
-    MAX_REFERENCE,
+    MAX_OPTION,
     MAX_SENDER,
     MAX_SUBJECT,
     RowRefused,
@@ -20,8 +20,7 @@ from snoozer.people.personal_data.rows import (
     read_recurrence,
     read_text,
 )
-from snoozer.queue.promise import MAX_PRIORITY, MIN_PRIORITY
-from snoozer.queue.reminder import MAX_NOTE_LENGTH
+from snoozer.queue.limits import MAX_NOTE_LENGTH, MAX_PRIORITY, MIN_PRIORITY
 from snoozer.snoozes.input import SnoozeError, parse_phrase
 from snoozer.timephrase.recurrence import Recurrence
 from snoozer.timephrase.zones import canonical, resolve_wall_time, wall_time, zone_of
@@ -211,8 +210,8 @@ def _key(value: Any) -> str | None:
 def _reference(value: Any) -> str | None:
     """Refuse a long text: truncated, it would have another meaning."""
     text = str(value) if type(value) is int else value
-    if text is not None and (not isinstance(text, str) or read_text(text, most=MAX_REFERENCE) != text):
-        raise JobRefused(f"its reference is no text of 1 to {MAX_REFERENCE} characters")
+    if text is not None and (not isinstance(text, str) or read_text(text, most=MAX_OPTION) != text):
+        raise JobRefused(f"its reference is no text of 1 to {MAX_OPTION} characters")
     return text
 
 

@@ -5,6 +5,7 @@ Only the file's promises and times are trusted: its events are replaced by one, 
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 from sqlalchemy import Connection
 
@@ -16,7 +17,7 @@ from snoozer.db.statements import database_time
 from snoozer.people import quotas
 from snoozer.people.limits import Limits
 from snoozer.people.personal_data.reading import Reading
-from snoozer.queue import archive, events, queue
+from snoozer.queue import archive, changes, events
 from snoozer.snoozes.input import SnoozeError, clean_phrase, parse_preset
 
 ROUTE = "import"
@@ -58,10 +59,8 @@ def confirm(connection: Connection, *, account: Account, limits: Limits, with_pa
     finished = imports.save_finished(
         connection, import_id=pending.id, user_email=account.email, with_past=not with_past
     )
-    waiting = queue.import_waiting(connection, import_id=pending.id, user_email=account.email, with_past=with_past)
-    ids = [row.id for row in waiting]
+    ids, kept = _enqueue(connection, import_id=pending.id, user_email=account.email, with_past=with_past)
     imports.save_sent(connection, import_id=pending.id, ids=ids)
-    kept = [row.message_id for row in waiting if row.is_kept]
     mailbox_store.move_many(connection, user_email=account.email, message_ids=kept, folder="snoozed")
     lines: list[tuple[int, dict[str, object]]] = [(id, {}) for id in (*finished, *ids)]
     events.append_many(connection, kind="imported", actor="user", route=ROUTE, lines=lines)
@@ -73,6 +72,19 @@ def confirm(connection: Connection, *, account: Account, limits: Limits, with_pa
 def discard(connection: Connection, *, account: Account) -> None:
     """Discard the parsed file."""
     imports.discard(connection, account_id=account.id)
+
+
+def _enqueue(connection: Connection, *, import_id: int, user_email: str, with_past: bool) -> tuple[list[int], set[str]]:
+    """Enqueue what waits or is paused; returns the new ids, and their messages that are kept here. A message that is
+    snoozed already keeps its snooze."""
+    page = partial(imports.waiting, connection, import_id=import_id, user_email=user_email, with_past=with_past)
+    ids, kept, line = list[int](), set[str](), 0
+    while rows := page(after=line, batch_size=PAGE_SIZE):
+        new = changes.enqueue_many(connection, user_email=user_email, terms=[row.terms for row in rows])
+        ids += [id for _, id in new]
+        kept |= {row.terms["message_id"] for row in rows if row.is_kept} & dict(new).keys()
+        line = rows[-1].line
+    return ids, kept
 
 
 def _save_presets(connection: Connection, account: Account, presets: list[list[str]]) -> bool:

@@ -15,6 +15,7 @@ from snoozer.db.queries import Found
 from snoozer.db.queries.personal_data import SECTIONS
 from snoozer.db.state_words import public_state
 from snoozer.people.personal_data.pages import section_rows, snooze_pages
+from snoozer.queue.promise import EXPORTED
 
 FORMAT, VERSION = "snoozer-export", 1
 
@@ -22,9 +23,8 @@ Record = dict[str, Any]
 
 # The columns of a snooze that a record has by the same name.
 SNOOZE_COLUMNS = (
-    *("subject", "sender_email", "created_at", "finished_at", "note", "recurrence", "reply_policy", "reply_scope"),
-    *("wall_time", "zone", "time_kind", "snooze_duration_hours", "mailbox", "origin_folder", "at_any_hour"),
-    *("last_error", "reference"),
+    *("subject", "sender_email", "created_at", "finished_at", "note", "recurrence", "wall_time", "zone", "time_kind"),
+    *("snooze_duration_hours", "mailbox", "origin_folder", "last_error", *EXPORTED),
 )
 SEND_COLUMNS = (
     *("channel", "state", "reserved_at", "sent_at", "reminder_message_id", "bytes_sha256", "smtp_code", "reply"),

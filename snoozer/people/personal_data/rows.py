@@ -4,14 +4,15 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, get_args
 
-from snoozer.queue.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
+from snoozer.queue.limits import MAX_NOTE_LENGTH
+from snoozer.queue.promise import EXPORTED
 from snoozer.snoozes.input import MAX_MESSAGE_ID_OCTETS
 from snoozer.timephrase.parse import MAX_PHRASE_LENGTH
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import canonical, wall_time
 from snoozer.translations import gettext as _
 
-MAX_SUBJECT, MAX_SENDER, MAX_REFERENCE = 2_000, 320, 200
+MAX_SUBJECT, MAX_SENDER, MAX_OPTION = 2_000, 320, 200
 MAX_SENDS = 1_000
 # The phrases of the grammar stay far below these limits.
 MAX_INTERVAL, MAX_TIMES, MAX_YEARS = 1_000, 5_000, 11
@@ -28,7 +29,7 @@ class RowRefused(ValueError):
 @dataclass(kw_only=True)
 class ImportRow:
     """A snooze of the file, or why it is left out. Times are ISO 8601, as the database reads them; `sends` maps each
-    kept promise to the time of its send."""
+    kept promise to the time of its send, and `options` has the columns that people choose."""
 
     line: int
     reason: str | None = None
@@ -42,10 +43,7 @@ class ImportRow:
     wall_time: str | None = None
     zone: str | None = None
     time_kind: str | None = None
-    reply_policy: str | None = None
-    reply_scope: str | None = None
-    at_any_hour: bool = False
-    reference: str | None = None
+    options: dict[str, Any] = field(default_factory=dict)
     made_at: str | None = None
     finished_at: str | None = None
     sends: dict[str, str] = field(default_factory=dict)
@@ -93,10 +91,7 @@ def read_row(line: int, values: dict[str, Any], *, now: datetime, keep_months: i
         wall_time=wall_time(promised, zone).isoformat() if kind and zone else None,
         zone=zone,
         time_kind=kind,
-        reply_policy=_one_of(values.get("reply_policy"), get_args(ReplyPolicy)),
-        reply_scope=_one_of(values.get("reply_scope"), get_args(ReplyScope)),
-        at_any_hour=values.get("at_any_hour") in (True, "True"),
-        reference=read_text(values.get("reference"), most=MAX_REFERENCE),
+        options={name: _option(values.get(name), kind) for name, kind in EXPORTED.items()},
         made_at=made_at.isoformat(),
     )
     if state in {"sent", "cancelled"}:
@@ -175,6 +170,14 @@ def _zone(value: Any) -> str | None:
 
 def _one_of(value: Any, names: tuple[str, ...]) -> str | None:
     return value if isinstance(value, str) and value in names else None
+
+
+def _option(value: Any, kind: Any) -> Any:
+    """The value of a column that people choose, of this type; None, or False, for anything else."""
+    if kind is bool:
+        return value in (True, "True")
+    choices = get_args(get_args(kind)[0])
+    return _one_of(value, choices) if choices else read_text(value, most=MAX_OPTION)
 
 
 def read_recurrence(value: Any, *, zone: str | None, now: datetime) -> Recurrence | None:

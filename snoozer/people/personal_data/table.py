@@ -16,13 +16,15 @@ from sqlalchemy import Engine
 from snoozer.db.models import Account
 from snoozer.people.personal_data.pages import snooze_pages
 from snoozer.people.personal_data.records import snooze_record
+from snoozer.queue.promise import EXPORTED
 from snoozer.timephrase.zones import local
 
-COLUMNS = (
+# A new column is the last one, so that the others keep their places.
+_COLUMNS = (
     *("state", "promised", "subject", "sender_email", "note", "recurrence", "message_id", "zone", "time_kind"),
-    *("wall_time", "reply_policy", "reply_scope", "created_at", "finished_at", "at_any_hour"),
-    "reference",
+    *("wall_time", "reply_policy", "reply_scope", "created_at", "finished_at", *EXPORTED),
 )
+COLUMNS = tuple(dict.fromkeys(_COLUMNS))
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 # Spreadsheets recognise UTF-8 only by this mark.
 _MARK = "\ufeff"

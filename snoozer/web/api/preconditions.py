@@ -7,13 +7,14 @@ from flask import Response, request
 
 from snoozer.db.queries import Found
 from snoozer.db.state_words import public_state
+from snoozer.queue.promise import OPTIONS
 from snoozer.web.api.problems import Refused
 from snoozer.web.text.version import version_of
 
 # An ETag changes with every change of the answer, also by a worker, so it has more than the version of the pages.
 _BESIDE_VERSION = (
-    "id subject sender_email remind_at deferred_until wall_time time_kind inactive claimed_at attempts max_attempts "
-    "priority serialization_key last_error_at updated_at reference"
+    *("id", "subject", "sender_email", "remind_at", "deferred_until", "wall_time", "time_kind", "inactive"),
+    *("claimed_at", "attempts", "last_error_at", "updated_at", *OPTIONS),
 )
 
 
@@ -22,7 +23,7 @@ def snooze_etag(row: Found) -> str:
     values = [
         public_state(row.state, row.why),
         version_of(row),
-        *(getattr(row, name) for name in _BESIDE_VERSION.split()),
+        *(getattr(row, name) for name in _BESIDE_VERSION),
     ]
     return _quoted(json.dumps(values, default=str, sort_keys=True))
 

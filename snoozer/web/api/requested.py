@@ -11,7 +11,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.roles import at_least
 from snoozer.db.statements import database_time
-from snoozer.queue.promise import EnqueueOptions, ReminderTime
+from snoozer.queue.promise import CONDITIONS, OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes import input
 from snoozer.snoozes.acts import Wanted
 from snoozer.snoozes.input import SnoozeError
@@ -45,13 +45,10 @@ def options_of(account: Account, body: Timed) -> EnqueueOptions:
     if body.priority is not None and body.priority > 0 and not at_least(account.role, "operator"):
         sentence = "priority above 0 comes before what other people wait for: it needs the role of an operator."
         raise invalid_fields({"priority": sentence})
-    key = body.serialization_key
-    return EnqueueOptions(
-        priority=body.priority,
-        max_attempts=body.max_attempts,
-        reference=body.reference,
-        serialization_key=None if key is None else serializers.stored_key(key, account_id=account.id),
-    )
+    options = {name: getattr(body, name) for name in OPTIONS}
+    if body.serialization_key is not None:
+        options["serialization_key"] = serializers.stored_key(body.serialization_key, account_id=account.id)
+    return EnqueueOptions(**options)
 
 
 def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
@@ -82,8 +79,7 @@ def changed_time(connection: Connection, account: Account, body: Change, row: Fo
         return time_of(connection, account, body, note=note)
     now = min(database_time(connection), row.promise - timedelta(seconds=1))
     same = input.reminder_time_at(row.promise, now=now, zone=account.zone, note=note)
-    terms = ("duration_hours", "wall_time", "zone", "time_kind", "recurrence", "at_any_hour")
-    kept = {name: getattr(row, name) for name in terms}
+    kept = {name: getattr(row, name) for name in vars(same) if name not in {"remind_at", "note"}}
     return _answered(replace(same, **kept), body), None
 
 
@@ -98,7 +94,5 @@ def _first_of(rule: RecurrenceRule, *, now: datetime, zone: str, note: str | Non
 
 
 def _answered(time: ReminderTime, body: Times) -> ReminderTime:
-    """The time with the body's reply policy and its choice about quiet hours, if it has them."""
-    policy = body.reply_policy or time.reply_policy
-    any_hour = time.at_any_hour if body.at_any_hour is None else body.at_any_hour
-    return replace(time, reply_policy=policy, reply_scope=body.reply_scope, at_any_hour=any_hour)
+    """The time with the conditions that the body names."""
+    return replace(time, **{name: value for name in CONDITIONS if (value := getattr(body, name)) is not None})

@@ -9,6 +9,7 @@ from flask import url_for
 from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.state_words import public_state
+from snoozer.queue.promise import CHOICES
 from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.recurrence import Recurrence
@@ -41,13 +42,7 @@ def snooze(row: Found, *, account: Account, now: datetime) -> Snooze:
         recurrence=_rule(row.recurrence),
         late_seconds=None if late is None else round(late[0].total_seconds(), 3),
         late_because=(late[1] or None) if late else None,
-        reply_policy=row.reply_policy or "keep",
-        reply_scope=row.reply_scope or "message",
-        at_any_hour=row.at_any_hour,
-        priority=row.priority,
-        max_attempts=row.max_attempts,
-        serialization_key=own_key(row.serialization_key, account_id=account.id),
-        reference=row.reference,
+        **_choices(row, account),
         etag=preconditions.snooze_etag(row),
         links=Links(self=absolute(show), page=absolute(page)),
     )
@@ -85,6 +80,13 @@ def own_key(stored: str | None, *, account_id: int) -> str | None:
 def absolute(path: str) -> str:
     """The URL of a path, from BASE_URL and never from the request."""
     return context.settings().base_url + path
+
+
+def _choices(row: Found, account: Account) -> dict[str, Any]:
+    """The columns that people choose; what was not chosen as the default that it has."""
+    key = own_key(row.serialization_key, account_id=account.id)
+    defaults = {"reply_policy": row.reply_policy or "keep", "reply_scope": row.reply_scope or "message"}
+    return {name: getattr(row, name) for name in CHOICES} | defaults | {"serialization_key": key}
 
 
 def _rule(plain: Any) -> RecurrenceRule | None:

@@ -1,24 +1,21 @@
 """Reads a request into its model, and turns pydantic's errors into the API's problem details."""
 
 import json
-from typing import Any, TypeVar, get_args
+import re
+from typing import Any, TypeVar
 
 from flask import request
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from snoozer.db.state_words import State
 from snoozer.mail import headers
 from snoozer.web.api.models.fields import Request
 from snoozer.web.api.problems import Refused, invalid_fields
 
 RequestModel = TypeVar("RequestModel", bound=Request)
 
-# Sentences for pydantic's own errors. `phrase` is the only required field and `state` the only choice.
-_SENTENCES = {
-    "missing": "is missing: say a time, such as tomorrow 8am.",
-    "literal_error": f"must be one of {', '.join(get_args(State))}.",
-}
+# A sentence for pydantic's own error: `phrase` is the only required field.
+_MISSING = "is missing: say a time, such as tomorrow 8am."
 
 
 def json_object() -> dict[str, Any]:
@@ -74,7 +71,10 @@ def _sentence(error: ErrorDetails, *, field: str, known: list[str]) -> str:
         return f"{field} is not a field here; the fields are {', '.join(known)}."
     if error["type"] == "sentence":
         return error["msg"]
-    return f"{field} {_SENTENCES.get(error['type'], error['msg'])}"
+    if error["type"] == "literal_error":
+        choices = re.findall("'([^']+)'", error["ctx"]["expected"])
+        return f"{field} must be one of {', '.join(choices)}."
+    return f"{field} {_MISSING if error['type'] == 'missing' else error['msg']}"
 
 
 def _printable(text: str) -> str:

@@ -99,7 +99,7 @@ def unmask(account: Account) -> ResponseReturnValue:
         abort(400)
     back, why = local_path(request.form.get("here")), given_reason()
     if why is None:
-        return render_template("admin/unmasked.html", address=None, back=back, error=NO_REASON), 422
+        return render_template("operators/unmasked.html", address=None, back=back, error=NO_REASON), 422
     with context.transaction() as connection:
         if snooze_id is not None:
             address = found_or_404(cases.one(connection, id=snooze_id)).user_email
@@ -117,14 +117,20 @@ def unmask(account: Account) -> ResponseReturnValue:
         )
     security_log.record("address_shown", by=account.id, snooze=snooze_id, account=account_id)
     of = f"snooze {snooze_id}" if snooze_id is not None else f"account {account_id}"
-    return render_template("admin/unmasked.html", address=address, of=of, back=back, error=None)
+    return render_template("operators/unmasked.html", address=address, of=of, back=back, error=None)
 
 
 def _list(*, role: Role | None = None, after: int = 0, missing: str | None = None) -> str:
     with context.transaction() as connection:
         page = queries.page(connection, role=role, after=after)
     return render_template(
-        "admin/accounts.html", page=page, role=role, roles=ROLES, masked=masked, first_page=not after, missing=missing
+        "operators/accounts.html",
+        page=page,
+        role=role,
+        roles=ROLES,
+        masked=masked,
+        first_page=not after,
+        missing=missing,
     )
 
 
@@ -132,7 +138,7 @@ def _page(id: int, *, error: str | None = None, why_of: str | None = None) -> st
     with context.transaction() as connection:
         row = found_or_404(queries.find(connection, id=id))
     return render_template(
-        "admin/account.html",
+        "operators/account.html",
         row=row,
         roles=ROLES,
         masked=masked,

@@ -45,7 +45,7 @@ def show(account: Account) -> ResponseReturnValue:
         if not is_transient(error):
             raise
     return render_template(
-        "admin/audit.html",
+        "operators/audit.html",
         page=page,
         given=given,
         filtered={name: text for name, text in given.items() if text},

@@ -89,7 +89,7 @@ def _list_page(
         views = case_views.of_account(connection, account_id=account.id)
         person = case_search.email_of(connection, filter)
     return render_template(
-        "admin/cases.html",
+        "operators/cases.html",
         page=page,
         matching=matching,
         groups=groups,
@@ -146,7 +146,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         )
     newest = next((send for send in sends if send.scheduled_for == row.promise), None)
     return render_template(
-        "admin/case.html",
+        "operators/case.html",
         row=row,
         sends=sends,
         audited=audited,

@@ -73,4 +73,4 @@ def _next() -> str:
 
 
 def _page(account: Account, *, sent: bool, error: str | None = None) -> str:
-    return render_template("admin/confirm.html", next=_next(), sent=sent, error=error)
+    return render_template("operators/confirm.html", next=_next(), sent=sent, error=error)

@@ -20,4 +20,4 @@ def list_mailboxes(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         health = health_checks.mailboxes(connection)
         rows = connected_mailboxes.of_everyone(connection)
-    return render_template("admin/mailboxes.html", health=health, rows=rows, masked=masked)
+    return render_template("operators/mailboxes.html", health=health, rows=rows, masked=masked)

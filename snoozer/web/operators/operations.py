@@ -47,7 +47,9 @@ def list_operations(account: Account) -> ResponseReturnValue:
     """Lists operations: actor, act, number of rows, reason and progress."""
     with context.transaction() as connection:
         page = queries.page(connection, before=page_cursor("before"))
-    return render_template("admin/operations.html", page=page, texts=ACT_TEXTS, first_page="before" not in request.args)
+    return render_template(
+        "operators/operations.html", page=page, texts=ACT_TEXTS, first_page="before" not in request.args
+    )
 
 
 @blueprint.get("/<row:id>")
@@ -62,7 +64,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         members = queries.members(connection, id=id, result=result, after=_after())
     follows = operation.finished_at is None and request.args.get("live") != "off" and "after" not in request.args
     return render_template(
-        "admin/operation.html",
+        "operators/operation.html",
         operation=operation,
         text=ACT_TEXTS.get(operation.act),
         members=members,
@@ -141,9 +143,9 @@ def _preview_page(selection: Selection, *, problem: str | None = None) -> str:
     except DBAPIError as error:
         if not is_transient(error):
             raise
-        return render_template("admin/not_counted.html", selection=selection)
+        return render_template("operators/not_counted.html", selection=selection)
     return render_template(
-        "admin/operation_preview.html",
+        "operators/operation_preview.html",
         selection=selection,
         text=selection.text,
         count=min(count.rows, MAX_MEMBERS),

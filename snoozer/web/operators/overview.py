@@ -45,7 +45,7 @@ def overview(account: Account) -> ResponseReturnValue:
         return measures.hour_of(times, moment)
 
     return render_template(
-        "admin/overview.html",
+        "operators/overview.html",
         reading=reading,
         troubles=trouble.troubles(reading, limits=limits, time_of=hour_of),
         all_is_well=trouble.all_is_well,

@@ -30,7 +30,7 @@ def list_pauses(account: Account) -> ResponseReturnValue:
         active = queries.active(connection)
         over = queries.over(connection, before=page_cursor("before"))
     return render_template(
-        "admin/pauses.html",
+        "operators/pauses.html",
         active=active,
         over=over,
         in_words=scope_in_words,
@@ -100,7 +100,7 @@ def resume(account: Account, id: int) -> ResponseReturnValue:
 def _preview_page(connection: Connection, scope: Scope, *, problem: str | None = None) -> str:
     due = statements.count_due(connection, kind=scope.kind, value=scope.value)
     return render_template(
-        "admin/pause_preview.html",
+        "operators/pause_preview.html",
         scope=scope,
         words=scope_in_words(scope.kind, scope.value),
         due=due,

@@ -12,7 +12,7 @@ request comes from this site and has the cookie.
 from flask import Blueprint, render_template, request
 from flask.typing import ResponseReturnValue
 
-from snoozer.queue.reminder import MAX_NOTE_LENGTH
+from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.translations import gettext as _
 from snoozer.web import auth
 from snoozer.web.forms import one_line

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping
 
-from snoozer.snoozes.bulk import MAX_CHOSEN, Name, Reason, Summary, Undone
+from snoozer.queue.limits import MAX_CHOSEN
+from snoozer.snoozes.bulk import Name, Reason, Summary, Undone
 from snoozer.translations import gettext as _
 from snoozer.translations import ngettext
 from snoozer.web.text.time_format import TimeFormatter

@@ -3,26 +3,25 @@
 from tests.chaos.mutation.guard import Guard
 
 DB = "tests/db/test_day_shapes.py::"
-SQL = "snoozer/db/sql/"
 
 DAY_GUARDS = (
     Guard(
         "no send is reserved within a rest",
-        SQL + "ledger/reserve.sql",
+        "ledger/reserve",
         "\n          (SELECT until FROM snooze_deferral(promise.user_email, promise.id, promise.scheduled_for))",
         "\n          NULL",
         DB + "test_what_is_due_in_quiet_hours_comes_at_their_end",
     ),
     Guard(
         "rest shows the token",
-        SQL + "queue/rest.sql",
+        "queue/rest",
         "\n    WHERE snooze.claim_token = requested.claim_token",
         "",
         DB + "test_a_late_worker_defers_nothing",
     ),
     Guard(
         "a message does not return within a rest that is not entered yet",
-        SQL + "messages/return_due.sql",
+        "messages/return_due",
         "\n          OR (SELECT until FROM snooze_deferral(kept.user_email, kept.snooze_id, kept.returns_at)) IS NULL",
         "\n          OR TRUE",
         DB + "test_a_message_that_is_due_as_a_rest_begins_does_not_return",
@@ -36,14 +35,14 @@ DAY_GUARDS = (
     ),
     Guard(
         "a backoff is not cut short when the day changes",
-        SQL + "queue/undefer.sql",
+        "queue/undefer",
         "\n      AND remind_at = deferred_until",
         "",
         DB + "test_a_retry_that_waits_for_its_backoff_keeps_it_when_the_day_changes",
     ),
     Guard(
         "a shape that changes while it is computed is not overwritten",
-        SQL + "day_shapes/lock_stale.sql",
+        "day_shapes/lock_stale",
         "\n    FOR NO KEY UPDATE OF day SKIP LOCKED",
         "",
         DB + "test_a_day_that_another_transaction_computes_holds_nothing_up",

@@ -4,33 +4,32 @@ from tests.chaos.mutation.guard import Guard
 
 DB = "tests/db/test_digests.py::"
 KNOWN = "tests/db/test_digests_known.py::"
-SQL = "snoozer/db/sql/"
 
 DIGEST_GUARDS = (
     Guard(
         "a member has no mail of its own",
-        SQL + "ledger/reserve.sql",
+        "ledger/reserve",
         "\n      WHERE member.snooze_id = promise.id\n",
         "\n      WHERE FALSE\n",
         DB + "test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it",
     ),
     Guard(
         "no single mail is sent before its rest was looked at",
-        SQL + "ledger/reserve.sql",
+        "ledger/reserve",
         "\n          AND NOT snooze_may_be_gathered(promise.user_email, promise.id)",
         "",
         DB + "test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it",
     ),
     Guard(
         "a digest that a worker holds is not dissolved",
-        SQL + "digests/lock.sql",
+        "digests/lock",
         "\n      AND snooze.claim_token IS NULL",
         "",
         DB + "test_a_digest_that_a_worker_has_written_is_not_dissolved",
     ),
     Guard(
         "a digest with a mark is not dissolved",
-        SQL + "digests/dissolve.sql",
+        "digests/dissolve",
         "\n      AND (\n          send.id IS NULL",
         "\n      AND (\n          TRUE",
         DB + "test_after_silence_the_copy_lists_the_same_and_no_member_comes_singly",
@@ -44,28 +43,28 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "a member that is over is left out",
-        SQL + "digests/leave.sql",
+        "digests/leave",
         "\n        AND NOT snooze.inactive",
         "",
         DB + "test_a_member_that_its_person_changes_before_it_is_written_is_not_in_it[cancelled]",
     ),
     Guard(
         "nothing is gathered while a row of it is being reserved",
-        SQL + "digests/gather.sql",
+        "digests/gather",
         "WHERE COALESCE(due.total, 0) = COALESCE(locked.total, 0)",
         "WHERE TRUE",
         DB + "test_a_digest_waits_for_a_row_that_is_being_claimed",
     ),
     Guard(
         "as many as the person wants come singly",
-        SQL + "digests/gather.sql",
+        "digests/gather",
         "total > gathers_over",
         "total >= gathers_over",
         DB + "test_as_many_as_the_person_wants_come_singly",
     ),
     Guard(
         "a rest with nothing to gather was looked at",
-        SQL + "digests/gather.sql",
+        "digests/gather",
         "AS due USING (account_id)\n    LEFT JOIN",
         "AS due USING (account_id)\n    JOIN",
         DB + "test_rows_under_another_spelling_of_the_address_come_singly",
@@ -86,21 +85,21 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "a member learns of its digest though the shape of the day is gone",
-        SQL + "digests/dissolve.sql",
+        "digests/dissolve",
         "    LEFT JOIN day_shapes AS day",
         "    JOIN day_shapes AS day",
         KNOWN + "test_without_the_shape_of_the_day_what_was_not_sent_comes_singly",
     ),
     Guard(
         "a button of a notification says nothing of a digest",
-        SQL + "ledger/acknowledge.sql",
+        "ledger/acknowledge",
         "          :by_mail\n          OR NOT EXISTS",
         "          TRUE\n          OR NOT EXISTS",
         KNOWN + "test_a_button_of_a_notification_says_nothing_of_a_mail_that_reminds_of_others",
     ),
     Guard(
         "a link of a member says that the digest came",
-        SQL + "ledger/acknowledge.sql",
+        "ledger/acknowledge",
         "\n      AND :by_mail\n))",
         "\n      AND FALSE\n))",
         KNOWN + "test_who_is_done_with_one_of_them_by_the_mail_gets_no_copy_of_it",
@@ -114,14 +113,14 @@ DIGEST_GUARDS = (
     ),
     Guard(
         "a digest whose mail may have been sent is kept",
-        SQL + "digests/prune.sql",
+        "digests/prune",
         "lead.state IN ('sending', 'sent', 'uncertain')",
         "lead.state IN ('sending', 'sent')",
         KNOWN + "test_a_digest_whose_mail_may_have_been_sent_is_kept",
     ),
     Guard(
         "a digest stands for itself",
-        SQL + "ledger/find_reminders.sql",
+        "ledger/find_reminders",
         "  AND NOT EXISTS (\n      SELECT 1\n      FROM digests AS digest",
         "  AND NOT EXISTS (\n      SELECT 1\n      FROM (SELECT * FROM digests WHERE FALSE) AS digest",
         KNOWN + "test_a_digest_in_the_mailbox_stands_for_itself_and_proves_that_it_came",

@@ -6,12 +6,12 @@ LOCK_GUARDS = (
     *(
         Guard(
             f"{verb} waits for no lock of a {row}",
-            f"snoozer/db/sql/{folder}/{verb}.sql",
+            f"{noun}/{verb}",
             f"{rows} SKIP LOCKED",
             rows,
             f"tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[{verb}-{row}]",
         )
-        for folder, verb, row, rows in (
+        for noun, verb, row, rows in (
             ("ledger", "mark", "snooze", "OF snooze, send"),
             ("ledger", "mark", "send", "OF snooze, send"),
             ("ledger", "record", "send", "OF send"),
@@ -26,7 +26,7 @@ LOCK_GUARDS = (
     *(
         Guard(
             f"a return waits for no lock of a {row}",
-            "snoozer/db/sql/messages/return_due.sql",
+            "messages/return_due",
             f"{rows} SKIP LOCKED",
             rows,
             f"tests/db/test_returns.py::{test}",
@@ -38,7 +38,7 @@ LOCK_GUARDS = (
     ),
     Guard(
         "the next occurrence waits for the return of this one",
-        "snoozer/db/sql/queue/schedule_next.sql",
+        "queue/schedule_next",
         " WHERE NOT message.returns",
         "",
         "tests/db/test_returns.py::test_the_next_occurrence_is_promised_once_the_message_of_this_one_is_back",
@@ -52,28 +52,28 @@ LOCK_GUARDS = (
     ),
     Guard(
         "what still returns is not archived",
-        "snoozer/db/sql/queue/archive.sql",
+        "queue/archive",
         "AND message.snooze_id = email_snoozes.id",
         "AND FALSE",
         "tests/db/test_returns.py::test_a_finished_snooze_is_not_archived_before_its_message_is_back",
     ),
     Guard(
         "a reservation waits for no lock",
-        "snoozer/db/sql/ledger/reserve.sql",
+        "ledger/reserve",
         " SKIP LOCKED",
         "",
         "tests/db/test_locked_rows.py::test_a_locked_entry_of_an_earlier_attempt_stops_no_claim",
     ),
     Guard(
         "a claim sees a breaker that was opened",
-        "snoozer/db/sql/peek/priorities.sql",
+        "peek/priorities",
         "state <> 'closed'",
         "FALSE",
         "tests/db/test_scheduling.py::test_nothing_is_claimed_once_another_worker_has_opened_the_breaker_but_the_probe",
     ),
     Guard(
         "a mark waits for the disk",
-        "snoozer/db/sql/ledger/mark.sql",
+        "ledger/mark",
         "WHERE send.id = locked.id",
         "WHERE send.id = locked.id AND set_config('synchronous_commit', 'off', TRUE) = 'off'",
         "tests/db/test_ledger.py::test_a_mark_waits_for_the_disk_and_a_claim_does_not",

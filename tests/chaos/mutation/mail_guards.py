@@ -255,7 +255,7 @@ MAIL_GUARDS = (
     ),
     Guard(
         "an original that arrived late changes no bytes",
-        "snoozer/db/sql/ledger/reserve.sql",
+        "ledger/reserve",
         "AND kept.arrived_at <= snooze.created_at",
         "AND kept.arrived_at IS NOT NULL",
         "tests/db/test_threads.py::test_an_original_that_arrives_after_its_snooze_changes_no_bytes",

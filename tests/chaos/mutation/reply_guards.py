@@ -4,7 +4,7 @@ from tests.chaos.mutation.guard import Guard
 
 DB = "tests/db/test_replies.py::"
 IMAP = "tests/imap/test_replies.py::"
-LOCK = "snoozer/db/sql/replies/lock_awaiting.sql"
+LOCK = "replies/lock_awaiting"
 FUTURE = "\n  AND snooze_promise(snooze) > clock_timestamp()"
 
 REPLY_GUARDS = (
@@ -53,8 +53,8 @@ REPLY_GUARDS = (
     ),
     Guard(
         "an undone cancellation counts later replies only",
-        "snoozer/db/sql/queue/change_many.sql",
-        "snooze.inactive AND NOT term.paused",
+        "queue/change_many",
+        "snooze.inactive AND NOT act.paused",
         "FALSE",
         DB + "test_a_cancellation_by_a_reply_can_be_undone_and_only_a_later_reply_counts",
     ),

@@ -67,7 +67,7 @@ class SinkProcess:
         self.path = path
         self._lock = Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.chaos.storm.sink", str(path), str(seed)],
+            [sys.executable, "-m", "fakes.smtp_server", str(path), "--seed", str(seed)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

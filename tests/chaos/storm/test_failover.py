@@ -167,7 +167,7 @@ def decide(scene: Scene, *, stopped_at: float, decision: str) -> set[str]:
 
 
 def ended(act: Act) -> str:
-    """How processes ended, and the last that they said; a failed test prints it."""
+    """How processes ended, and their last output; a failed test prints it."""
     words = act.scene.log.read_text()[-4000:] if act.scene.log.exists() else ""
     return f"a process was restarted: {dict(act.fleet.ended)}\n{words}"
 

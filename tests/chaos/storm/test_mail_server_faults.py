@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
+from fakes.smtp_server import EOF, STALL
 from tests.chaos.storm.fleet import Fleet, until
 from tests.chaos.storm.ground import Ground, Scene
 from tests.chaos.storm.report import Report
-from tests.mail.scripted_server import EOF, GARBAGE, STALL
+from tests.mail.scripted_server import GARBAGE
 
 TIMEOUT = 30.0
 GREETING, MAIL = ("banner", "ehlo", "auth"), ("mail", "rcpt", "data")

@@ -8,11 +8,11 @@ from random import Random
 
 import pytest
 
+from fakes.smtp_server import STALL
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.fleet import Fleet, hurt, until
 from tests.chaos.storm.ground import DEFAULTS, SHORT, Ground, Scene
 from tests.chaos.storm.report import Report
-from tests.mail.scripted_server import STALL
 
 TIMEOUT = 60.0
 WORKERS = 6

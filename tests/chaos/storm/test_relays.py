@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from fakes.smtp_server import is_slow
 from tests.chaos.storm import nemeses
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.fleet import until
 from tests.chaos.storm.ground import DEFAULTS
 from tests.chaos.storm.load import ATTACK, Row
-from tests.chaos.storm.sink import is_slow
 from tests.chaos.storm.stage import Act, Stage
 from tests.chaos.storm.timing import Bounds
 

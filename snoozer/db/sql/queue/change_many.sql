@@ -4,14 +4,14 @@
 -- holds the row loses it, unless it `keeps_claim`. A row that operators have set aside stays so until it gets another
 -- time, or `tried_at`. If its owner revived a snooze or changed its reply policy, only replies from now on count.
 UPDATE email_snoozes AS snooze
-SET remind_at = CASE WHEN term.keeps_promise THEN COALESCE(term.tried_at, snooze.remind_at) ELSE term.remind_at END,
+SET remind_at = CASE WHEN act.keeps_promise THEN COALESCE(act.tried_at, snooze.remind_at) ELSE term.remind_at END,
     scheduled_for = CASE
-        WHEN term.keeps_promise AND term.tried_at <> snooze.remind_at THEN snooze_promise(snooze)
-        WHEN term.keeps_promise THEN snooze.scheduled_for
+        WHEN act.keeps_promise AND act.tried_at <> snooze.remind_at THEN snooze_promise(snooze)
+        WHEN act.keeps_promise THEN snooze.scheduled_for
     END,
-    attempts = CASE WHEN term.afresh THEN 0 ELSE snooze.attempts END,
-    crash_count = CASE WHEN term.afresh THEN 0 ELSE snooze.crash_count END,
-    snooze_duration_hours = term.duration_hours,
+    attempts = CASE WHEN act.afresh THEN 0 ELSE snooze.attempts END,
+    crash_count = CASE WHEN act.afresh THEN 0 ELSE snooze.crash_count END,
+    snooze_duration_hours = act.duration_hours,
     note = term.note,
     recurrence = NULLIF(term.recurrence, 'null'),
     wall_time = term.wall_time,
@@ -21,8 +21,8 @@ SET remind_at = CASE WHEN term.keeps_promise THEN COALESCE(term.tried_at, snooze
     reply_policy = term.reply_policy,
     reply_scope = term.reply_scope,
     reply_since = CASE
-        WHEN snooze.inactive AND NOT term.paused AND NOT (
-                snooze.outcome = 'retired' OR (snooze.paused_by IS NOT NULL AND term.keeps_promise)
+        WHEN snooze.inactive AND NOT act.paused AND NOT (
+                snooze.outcome = 'retired' OR (snooze.paused_by IS NOT NULL AND act.keeps_promise)
             ) IS TRUE
             OR term.reply_policy <> COALESCE(snooze.reply_policy, 'keep')
             OR term.reply_scope <> COALESCE(snooze.reply_scope, 'message')
@@ -34,24 +34,24 @@ SET remind_at = CASE WHEN term.keeps_promise THEN COALESCE(term.tried_at, snooze
     serialization_key = term.serialization_key,
     reference = term.reference,
     traceparent = COALESCE(:traceparent, snooze.traceparent),
-    inactive = term.paused OR term.outcome IS NOT NULL OR (snooze.paused_by IS NOT NULL AND term.stays_aside),
-    paused_by = CASE WHEN term.stays_aside AND NOT term.paused AND term.outcome IS NULL THEN snooze.paused_by END,
+    inactive = act.paused OR term.outcome IS NOT NULL OR (snooze.paused_by IS NOT NULL AND act.stays_aside),
+    paused_by = CASE WHEN act.stays_aside AND NOT act.paused AND term.outcome IS NULL THEN snooze.paused_by END,
     outcome = term.outcome,
     finished_at = CASE
         WHEN term.outcome = snooze.outcome THEN snooze.finished_at
         WHEN term.outcome IS NOT NULL THEN CURRENT_TIMESTAMP
     END,
-    claimed_at = CASE WHEN term.keeps_claim THEN snooze.claimed_at END,
-    claimed_by = CASE WHEN term.keeps_claim THEN snooze.claimed_by END,
-    claim_token = CASE WHEN term.keeps_claim THEN snooze.claim_token END,
-    lease_expires_at = CASE WHEN term.keeps_claim THEN snooze.lease_expires_at END,
+    claimed_at = CASE WHEN act.keeps_claim THEN snooze.claimed_at END,
+    claimed_by = CASE WHEN act.keeps_claim THEN snooze.claimed_by END,
+    claim_token = CASE WHEN act.keeps_claim THEN snooze.claim_token END,
+    lease_expires_at = CASE WHEN act.keeps_claim THEN snooze.lease_expires_at END,
     behind_key = FALSE,
     updated_at = CURRENT_TIMESTAMP
-FROM jsonb_to_recordset(CAST(:terms AS jsonb)) AS term (
-    id bigint, remind_at timestamptz, duration_hours int, note text, recurrence jsonb, wall_time timestamp, zone text,
-    time_kind text, at_any_hour boolean, reply_policy text, reply_scope text, priority smallint, max_attempts int,
-    serialization_key text, reference text, paused boolean, outcome text, keeps_promise boolean, keeps_claim boolean,
-    stays_aside boolean, tried_at timestamptz, afresh boolean
+FROM jsonb_array_elements(CAST(:terms AS jsonb)) AS given (terms)
+CROSS JOIN LATERAL jsonb_populate_record(CAST(NULL AS email_snoozes), given.terms) AS term
+CROSS JOIN LATERAL jsonb_to_record(given.terms) AS act (
+    duration_hours int, paused boolean, keeps_promise boolean, keeps_claim boolean, stays_aside boolean,
+    tried_at timestamptz, afresh boolean
 )
 WHERE snooze.id = term.id
   AND snooze_keeps(:keeps)

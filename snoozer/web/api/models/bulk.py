@@ -6,7 +6,7 @@ from uuid import UUID
 from pydantic import BaseModel, BeforeValidator, Field, RootModel, SkipValidation, model_validator
 from pydantic_core import PydanticCustomError
 
-from snoozer.snoozes.bulk import MAX_CHOSEN
+from snoozer.queue.limits import MAX_CHOSEN
 from snoozer.web.api.models.fields import Request, whole
 from snoozer.web.api.models.problem import Problem
 from snoozer.web.api.models.snoozes import NewSnooze, Snooze, Times

@@ -11,8 +11,8 @@ from pydantic_core import PydanticCustomError
 
 from snoozer.db.queries import Cursor, InvalidCursor
 from snoozer.mail import headers
-from snoozer.queue.promise import MAX_PRIORITY, MIN_PRIORITY
-from snoozer.queue.reminder import MAX_NOTE_LENGTH, ReplyPolicy, ReplyScope
+from snoozer.queue.limits import MAX_ATTEMPTS, MAX_NOTE_LENGTH, MAX_PRIORITY, MIN_PRIORITY
+from snoozer.queue.reminder import ReplyPolicy, ReplyScope
 from snoozer.snoozes.input import MAX_MESSAGE_ID_OCTETS
 from snoozer.timephrase import locales, zones
 
@@ -209,7 +209,6 @@ GivenScope = Annotated[
     ReplyScope,
     Field(description="Whether only a reply to the message counts, or one to any message of its thread."),
 ]
-MAX_ATTEMPTS = 20
 MAX_KEY_LENGTH = 200
 PRIORITY_STEP = 100
 Priority = Annotated[

@@ -1,10 +1,12 @@
 """A snooze in requests, changes, lists and responses."""
 
+from collections.abc import Iterable
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, Field, model_validator
 
 from snoozer.db.state_words import State
+from snoozer.queue.promise import CHOICES, CONDITIONS, OPTIONS
 from snoozer.queue.reminder import ReplyPolicy, ReplyScope
 from snoozer.web.api.models.fields import (
     ANY_HOUR,
@@ -78,9 +80,7 @@ def _given(field: str) -> dict[str, Any]:
 
 
 _JSON_TYPES = {"at_any_hour": "boolean", "recurrence": "object", "priority": "integer", "max_attempts": "integer"}
-_ANSWERS = {"reply_policy", "reply_scope", "at_any_hour"}
-OPTIONS = {"priority", "max_attempts", "serialization_key", "reference"}
-_TIMELESS = {"note"} | _ANSWERS | OPTIONS
+_TIMELESS = {"note", *CHOICES}
 _WITHOUT_TIME = {
     "propertyNames": {"enum": sorted(_TIMELESS)},
     "anyOf": [
@@ -142,9 +142,10 @@ class Change(
         return self.check_one_time() if self.has_time() else self
 
     def _names_a_change(self) -> bool:
-        return bool(self.model_fields_set & {"note", "serialization_key"}) or any(
-            getattr(self, name) is not None for name in _TIMELESS
-        )
+        return bool(self.model_fields_set & {"note", "serialization_key"}) or self._names_any(_TIMELESS)
+
+    def _names_any(self, fields: Iterable[str]) -> bool:
+        return any(getattr(self, name) is not None for name in fields)
 
     def moves_occurrence(self) -> bool:
         """Whether a series continues after a new time."""
@@ -152,18 +153,15 @@ class Change(
 
     def changes_promise(self) -> bool:
         """Whether it changes more than options, which do not affect the promise and its attempts."""
-        answers = any(getattr(self, name) is not None for name in _ANSWERS)
-        return answers or self.has_time() or "note" in self.model_fields_set
+        return self._names_any(CONDITIONS) or self.has_time() or "note" in self.model_fields_set
 
     def changes_note_alone(self) -> bool:
         """Whether the note is the only change to the promise."""
-        answers = any(getattr(self, name) is not None for name in _ANSWERS)
-        return "note" in self.model_fields_set and not answers and not self.has_time()
+        return "note" in self.model_fields_set and not self._names_any(CONDITIONS) and not self.has_time()
 
     def changes_options(self) -> bool:
         """Whether it changes how workers treat the snooze."""
-        named = any(getattr(self, name) is not None for name in OPTIONS)
-        return named or "serialization_key" in self.model_fields_set
+        return self._names_any(OPTIONS) or "serialization_key" in self.model_fields_set
 
 
 class SnoozeQuery(Request):

@@ -29,14 +29,14 @@ blueprint = Blueprint("mailboxes", __name__, url_prefix="/settings/mailboxes")
 def index(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         rows = connected_mailboxes.connected(connection, account_id=account.id)
-    return render_template("mailboxes/list.html", mailboxes=rows, max_mailboxes=registry.MAX_MAILBOXES)
+    return render_template("mailboxes/connected/list.html", mailboxes=rows, max_mailboxes=registry.MAX_MAILBOXES)
 
 
 @blueprint.get("/connect")
 @login_required
 def ask_address(account: Account) -> ResponseReturnValue:
     """The first step: the address."""
-    return render_template("mailboxes/address.html", address="", error=None)
+    return render_template("mailboxes/connected/address.html", address="", error=None)
 
 
 @blueprint.post("/find")
@@ -50,13 +50,15 @@ def find_server(account: Account) -> ResponseReturnValue:
     try:
         domain = accounts.normalize(address).rpartition("@")[2]
     except accounts.InvalidAddress as error:
-        return render_template("mailboxes/address.html", address=address, error=str(error)), 422
+        return render_template("mailboxes/connected/address.html", address=address, error=str(error)), 422
     try:
         with checks.one_check(account):
             found = discovery.find_server(domain, allow_private=context.settings().allow_private_mailboxes)
     except checks.Busy:
         busy = explain("busy", host=domain, port=0)
-        return render_template("mailboxes/address.html", address=address, error=f"{busy.what} {busy.remedy}"), 503
+        return render_template(
+            "mailboxes/connected/address.html", address=address, error=f"{busy.what} {busy.remedy}"
+        ), 503
     return _server_page(ServerForm.for_address(address, found), provider=found.provider, note=found.note)
 
 
@@ -170,7 +172,7 @@ def _server_page(
     provider = provider or mail_providers.of_server(form.host)
     sign_in = context.settings().oauth_providers.find(provider.oauth) if provider is not None else None
     return render_template(
-        "mailboxes/server.html",
+        "mailboxes/connected/server.html",
         form=form,
         problem=problem,
         provider=provider,
@@ -188,7 +190,7 @@ def _mailbox_page(account: Account, id: int, *, error: str | None = None, form: 
     labels = [label for label, _ in presets]
     form = form or ChoicesForm.of(row, presets)
     return render_template(
-        "mailboxes/show.html",
+        "mailboxes/connected/show.html",
         mailbox=row,
         sign_in=client_of(row.host, row.login_method),
         error=error,

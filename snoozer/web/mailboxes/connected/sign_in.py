@@ -94,7 +94,7 @@ def come_back(account: Account) -> ResponseReturnValue:
     if not code:
         return _failed(client, _translated(_NOT_ALLOWED))
     return render_template(
-        "mailboxes/sign_in.html", client=client, problem=None, pending=pending, code=code, state=state
+        "mailboxes/connected/sign_in.html", client=client, problem=None, pending=pending, code=code, state=state
     )
 
 
@@ -167,7 +167,7 @@ def _leave(account: Account, client: Client, *, address: str, mailbox_id: int | 
             providers=settings.oauth_providers,
             key_ring=settings.keys,
         )
-    response = Response(render_template("mailboxes/leave.html", client=client, address=address, url=url))
+    response = Response(render_template("mailboxes/connected/leave.html", client=client, address=address, url=url))
     response.headers["Refresh"] = f"0; url={url}"
     return response
 
@@ -211,6 +211,6 @@ def _translated(problem: Problem) -> Problem:
 
 def _failed(client: Client | None, problem: Problem) -> ResponseReturnValue:
     page = render_template(
-        "mailboxes/sign_in.html", client=client, problem=problem, pending=None, code=None, state=None
+        "mailboxes/connected/sign_in.html", client=client, problem=problem, pending=None, code=None, state=None
     )
     return page, 422

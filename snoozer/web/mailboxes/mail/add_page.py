@@ -30,7 +30,7 @@ def add_page(
     file_error: str | None = None,
 ) -> ResponseReturnValue:
     page = render_template(
-        "mailbox/add.html",
+        "mailboxes/mail/add.html",
         form=form or snooze_form(time_formatter(), saved_times=saved_times()),
         subject=subject or "",
         sender=sender or "",

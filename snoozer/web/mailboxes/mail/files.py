@@ -78,7 +78,7 @@ def frame_response(html: str, *, pictures: dict[str, str], account_id: int) -> R
         response = frame_problem(_("Other messages are being laid out now. Open this one again in a few seconds."), 503)
         response.headers["Retry-After"] = RETRY_SECONDS
         return response
-    return _framed(render_template("mailbox/frame.html", sanitized=sanitized), 200)
+    return _framed(render_template("mailboxes/mail/frame.html", sanitized=sanitized), 200)
 
 
 def pictures_of(html: str, attachments: Sequence[Attachment], *, read: Callable[[Attachment], bytes]) -> dict[str, str]:
@@ -102,7 +102,7 @@ def pictures_of(html: str, attachments: Sequence[Attachment], *, read: Callable[
 
 def frame_problem(sentence: str, status: int) -> Response:
     """A sentence in place of that document."""
-    return _framed(render_template("mailbox/frame.html", sentence=sentence), status)
+    return _framed(render_template("mailboxes/mail/frame.html", sentence=sentence), status)
 
 
 def allow_frame(response: Response) -> Response:

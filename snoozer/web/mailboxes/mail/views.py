@@ -68,7 +68,7 @@ def browse(at: Opened) -> ResponseReturnValue:
         returns = last_returns(connection, user_email=at.account.email, message_ids=_back(page.rows))
         is_new = bool(page.rows) and not snoozes.any_yet(connection, user_email=at.account.email)
     page_of_list = render_template(
-        "mailbox/list.html",
+        "mailboxes/mail/list.html",
         box=at.pages,
         boxes=boxes,
         folders=choices,
@@ -103,7 +103,7 @@ def show(at: Opened, key: str) -> ResponseReturnValue:
     as_html = has_html and request.args.get("view") == "html"
     asleep, unsent = _snoozes(at.account, message.row)
     page = render_template(
-        "mailbox/show.html",
+        "mailboxes/mail/show.html",
         box=at.pages,
         row=message.row,
         role=message.role,
@@ -167,7 +167,9 @@ def snooze_page(
     version = request.form.get("version", "") if form else version_of(asleep) if asleep else ""
     form = refused(request.form, asleep, error) if error else form
     shown = form or snooze_form(time_formatter(), saved_times=saved_times(), snooze=asleep)
-    page = render_template("mailbox/snooze.html", box=at.pages, row=row, asleep=asleep, form=shown, version=version)
+    page = render_template(
+        "mailboxes/mail/snooze.html", box=at.pages, row=row, asleep=asleep, form=shown, version=version
+    )
     return page, 200 if form is None else form.status
 
 
@@ -201,7 +203,7 @@ def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> R
     is_page = request.method in {"GET", "HEAD"}
     again = request.full_path.rstrip("?") if is_page else pages.url("show", key) if key else pages.url("browse")
     page = render_template(
-        "mailbox/problem.html", box=pages, error=error, again=again, is_page=is_page, in_list=key is None
+        "mailboxes/mail/problem.html", box=pages, error=error, again=again, is_page=is_page, in_list=key is None
     )
     response = make_response(page, status)
     if status == 503:

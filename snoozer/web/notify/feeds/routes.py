@@ -154,7 +154,7 @@ def _page(
 ) -> str:
     rows = queries.of_account(connection, account_id=account.id)
     return render_template(
-        "feeds/list.html",
+        "notify/feeds/list.html",
         feeds=rows,
         made=made,
         address=address,

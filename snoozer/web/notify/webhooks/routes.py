@@ -172,7 +172,7 @@ def delivery(account: Account, id: int) -> ResponseReturnValue:
         row = queries.delivery(connection, id=id, account_id=account.id) or abort(404)
         endpoint = queries.endpoint(connection, id=row.endpoint_id, account_id=account.id) or abort(404)
     return render_template(
-        "webhooks/delivery.html",
+        "notify/webhooks/delivery.html",
         sent=row,
         endpoint=endpoint,
         message_id=webhooks.message_id(row.number),
@@ -208,7 +208,7 @@ def _words() -> dict[str, object]:
 def _list(connection: Connection, account: Account, *, added: Added | None = None, error: str | None = None) -> str:
     form = request.form
     return render_template(
-        "webhooks/list.html",
+        "notify/webhooks/list.html",
         endpoints=queries.of_account(connection, account_id=account.id),
         added=added,
         error=None if error is None else _(NOT_ADDED[error]),
@@ -228,7 +228,7 @@ def _one(
     endpoint = _exists(connection, account, id)
     rows: Sequence[Found] = queries.deliveries(connection, endpoint_id=id, before=_before(), size=PAGE_SIZE + 1)
     return render_template(
-        "webhooks/show.html",
+        "notify/webhooks/show.html",
         endpoint=endpoint,
         secret=secret,
         error=None if error is None else _(NOT_ADDED[error]),

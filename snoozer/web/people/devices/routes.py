@@ -22,7 +22,7 @@ blueprint = Blueprint("devices", __name__, url_prefix="/settings/devices")
 def index(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         rows = devices.of_account(connection, account_id=account.id)
-    return render_template("devices/list.html", devices=rows, most=MAX_DEVICES)
+    return render_template("people/devices/list.html", devices=rows, most=MAX_DEVICES)
 
 
 @blueprint.post("/key")

@@ -24,7 +24,7 @@ def show(account: Account) -> ResponseReturnValue:
     """Previews the deletion, and shows the pending request."""
     with context.transaction() as connection:
         ahead = queries.preview(connection, account_id=account.id, user_email=account.email)
-    return render_template("personal_data/delete.html", ahead=ahead, is_fresh=_is_confirmed())
+    return render_template("people/personal_data/delete.html", ahead=ahead, is_fresh=_is_confirmed())
 
 
 @blueprint.post("")

@@ -87,7 +87,7 @@ def preview(account: Account) -> ResponseReturnValue:
         if summary is None:
             return redirect(url_for(".show", _anchor="import"), code=303)
         lists = {name: imports.rows(connection, account_id=account.id, verdict=name) for name in ("changed", "refused")}
-    return render_template("personal_data/import.html", summary=summary, lists=lists)
+    return render_template("people/personal_data/import.html", summary=summary, lists=lists)
 
 
 @blueprint.post("/import/confirm")
@@ -142,4 +142,4 @@ def _restore(account: Account, file: IO[bytes]) -> ResponseReturnValue:
 def _page(connection: Connection, account: Account, *, error: str | None = None) -> str:
     counts = queries.counts(connection, user_email=account.email)
     pending = imports.summary(connection, account_id=account.id) is not None
-    return render_template("personal_data/show.html", counts=counts, error=error, pending=pending)
+    return render_template("people/personal_data/show.html", counts=counts, error=error, pending=pending)

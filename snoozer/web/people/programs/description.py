@@ -16,7 +16,7 @@ def show() -> ResponseReturnValue:
     auth.current_account()
     document = openapi.document()
     return render_template(
-        "programs/description.html",
+        "people/programs/description.html",
         about=document["info"]["description"],
         bearer=document["components"]["securitySchemes"]["bearer"]["description"],
         address=context.settings().base_url + openapi.PREFIX,

@@ -93,7 +93,7 @@ def _page(
     name: str = "",
 ) -> str:
     return render_template(
-        "programs/list.html",
+        "people/programs/list.html",
         tokens=api_tokens.not_revoked(connection, email=account.email),
         secret=secret,
         error=error,

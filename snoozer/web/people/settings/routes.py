@@ -84,7 +84,7 @@ def save(account: Account) -> ResponseReturnValue:
         now = time_formatter().now
         ahead = zone_change.preview(connection, user_email=account.email, old=account.zone, new=zone, now=now)
         if choice is None and ahead.needs_confirmation:
-            return render_template("settings/zone.html", ahead=ahead, old=account.zone, new=zone, locale=locale)
+            return render_template("people/settings/zone.html", ahead=ahead, old=account.zone, new=zone, locale=locale)
         moved = 0 if choice == "keep" else zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
         accounts.set_preferences(connection, id=account.id, zone=zone, locale=locale)
         day_shapes.refresh(connection, account_id=account.id)
@@ -238,7 +238,7 @@ def _page(
     if presets is None:
         presets = preset_form.preset_rows(own or preset_form.default_presets(account.locale), times=times)
     return render_template(
-        "settings/show.html",
+        "people/settings/show.html",
         zone=account.zone if zone is None else zone,
         locale=account.locale if locale is None else locale,
         locales=LOCALES,

@@ -75,7 +75,7 @@ def begin() -> ResponseReturnValue:
         state=begun.state, nonce=begun.nonce, verifier=begun.verifier, began=int(time.time()), confirms=confirms
     )
     session[_KEY], session["onward"] = asdict(pending), auth.local_path(request.form.get("next"))
-    response = Response(render_template("sign_in/leave.html", url=begun.url))
+    response = Response(render_template("people/sign_in/leave.html", url=begun.url))
     # A redirect would not work: see web/mailboxes/connected/sign_in.py.
     response.headers["Refresh"] = f"0; url={begun.url}"
     return response
@@ -92,7 +92,9 @@ def come_back() -> ResponseReturnValue:
         return _failed("over")
     if not code:
         return _failed("denied")
-    return render_template("sign_in/organisation.html", code=code, state=state, error=None, confirms=pending.confirms)
+    return render_template(
+        "people/sign_in/organisation.html", code=code, state=state, error=None, confirms=pending.confirms
+    )
 
 
 @blueprint.post("/finish")
@@ -158,5 +160,7 @@ def _failed(why: str, problem: str | None = None) -> ResponseReturnValue:
     """A page with the reason; the log has more details."""
     word = (problem or why).replace(" ", "_")
     security_log.record("organisation_sign_in_refused", why=word, network=network_id())
-    page = render_template("sign_in/organisation.html", code=None, state=None, error=_(_SENTENCES[why]), confirms=False)
+    page = render_template(
+        "people/sign_in/organisation.html", code=None, state=None, error=_(_SENTENCES[why]), confirms=False
+    )
     return page, {"away": 503, "closed": 403, "another_identity": 403, "no_address": 403}.get(why, 422)

@@ -28,7 +28,7 @@ def request_page() -> ResponseReturnValue:
     next_path = auth.local_path(request.args.get("next"))
     if auth.current_account() is not None:
         return redirect(next_path, code=303)
-    return render_template("sign_in/request.html", email="", error=None, next=next_path)
+    return render_template("people/sign_in/request.html", email="", error=None, next=next_path)
 
 
 @blueprint.post("/sign-in")
@@ -47,7 +47,7 @@ def request_link() -> ResponseReturnValue:
                 quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
             invitation = accounts.request_sign_in(connection, email=email, browser=browser, known=known)
     except accounts.InvalidAddress as error:
-        return render_template("sign_in/request.html", email=email, error=str(error), next=next_path), 422
+        return render_template("people/sign_in/request.html", email=email, error=str(error), next=next_path), 422
     asked_for = None if invitation is None else invitation.account_id
     security_log.record("sign_in_asked", account=asked_for, network=network_id())
     if invitation is not None:
@@ -66,7 +66,7 @@ def code_page() -> ResponseReturnValue:
     _need_mail_sign_in()
     if "asked_for" not in session:
         return redirect(url_for("sign_in.request_page"), code=303)
-    return render_template("sign_in/code.html", email=session["asked_for"], error=None)
+    return render_template("people/sign_in/code.html", email=session["asked_for"], error=None)
 
 
 @blueprint.post("/sign-in/code")
@@ -81,7 +81,7 @@ def use_code() -> ResponseReturnValue:
     if token is None:
         security_log.record("code_refused", network=network_id())
         error = _("That code does not fit. It has eight digits, works for ten minutes, and a newer mail replaces it.")
-        return render_template("sign_in/code.html", email=session.get("asked_for"), error=error), 422
+        return render_template("people/sign_in/code.html", email=session.get("asked_for"), error=error), 422
     return signed_in(token)
 
 
@@ -92,7 +92,7 @@ def link_page(token: str) -> ResponseReturnValue:
         state = accounts.link_state(connection, token=token[:MAX_TOKEN_LENGTH], browser=auth.get_cookie("browser"))
     status = {"good": 200, "unknown": 404, "used": 410, "expired": 410, "other browser": 403}[state]
     signed_in = auth.current_account() is not None
-    return render_template("sign_in/link.html", state=state, token=token, signed_in=signed_in), status
+    return render_template("people/sign_in/link.html", state=state, token=token, signed_in=signed_in), status
 
 
 @blueprint.post("/sign-in/<token>")

@@ -9,8 +9,9 @@ from sqlalchemy import Connection
 
 from snoozer.db.models import Account
 from snoozer.people import quotas
+from snoozer.queue.limits import MAX_CHOSEN
 from snoozer.snoozes import bulk
-from snoozer.snoozes.bulk import MAX_CHOSEN, Done
+from snoozer.snoozes.bulk import Done
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
@@ -66,5 +67,5 @@ def time_page(choice: Choice, form: SnoozeForm) -> ResponseReturnValue:
     opens = not ({"phrase", "preset", "at", "suggestion"} & set(request.form))
     shown = snooze_form(time_formatter(), saved_times=saved_times()) if opens else form
     count = None if choice.everything else len(set(choice.rows))
-    page = render_template("bulk/time.html", form=shown, choice=choice, count=count, action=request.path)
+    page = render_template("snoozes/bulk/time.html", form=shown, choice=choice, count=count, action=request.path)
     return page, 200 if opens else shown.status

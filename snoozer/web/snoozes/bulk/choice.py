@@ -6,7 +6,7 @@ from uuid import UUID, uuid5
 
 from flask import abort, request
 
-from snoozer.snoozes.bulk import MAX_CHOSEN
+from snoozer.queue.limits import MAX_CHOSEN
 from snoozer.web.forms import one_line
 from snoozer.web.text.time_format import parse_instant
 

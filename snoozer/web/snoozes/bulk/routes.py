@@ -17,9 +17,10 @@ from snoozer.mailboxes.read import bulk as connected
 from snoozer.mailboxes.read.connected import ConnectedMailbox
 from snoozer.mailboxes.read.kept import stored_folder, stored_terms
 from snoozer.mailboxes.read.mailbox import MailboxError
+from snoozer.queue.limits import MAX_CHOSEN
 from snoozer.snoozes import acts, bulk
 from snoozer.snoozes.acts import By, Cancel, Snooze, Wake
-from snoozer.snoozes.bulk import MAX_CHOSEN, Done
+from snoozer.snoozes.bulk import Done
 from snoozer.snoozes.input import Message
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter

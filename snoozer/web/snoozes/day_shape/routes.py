@@ -51,7 +51,7 @@ def save(account: Account) -> ResponseReturnValue:
 
 def _page(form: DayForm, shape: DayShape, *, preview: Preview | None = None) -> str:
     return render_template(
-        "day_shape/show.html",
+        "snoozes/day_shape/show.html",
         form=form,
         week=next_days(shape, time_formatter()),
         preview=preview,

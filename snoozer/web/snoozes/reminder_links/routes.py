@@ -82,16 +82,16 @@ def _occurrence(
     try:
         link = links.verify(token, keys=context.settings().keys)
     except InvalidLink:
-        abort(make_response(render_template("reminder_links/unknown.html"), 404))
+        abort(make_response(render_template("snoozes/reminder_links/unknown.html"), 404))
     if act is not None:
         if act not in links.ACTS:
-            abort(make_response(render_template("reminder_links/no_act.html", token=token), 404))
+            abort(make_response(render_template("snoozes/reminder_links/no_act.html", token=token), 404))
         action, phrase = links.ACTS[act]
         link = replace(link, action=action, phrase=phrase)
     with context.transaction() as connection:
         occurrence = occurrences.find(connection, link=link, acting=acting)
         if occurrence is None:
-            abort(make_response(render_template("reminder_links/gone.html"), 410))
+            abort(make_response(render_template("snoozes/reminder_links/gone.html"), 410))
         locale = accounts.locale_of(connection, user_email=occurrence.user_email)
         g.times = TimeFormatter(now=database_time(connection), zone=occurrence.zone, locale=locale)
         yield connection, link, occurrence
@@ -101,7 +101,7 @@ def _page(
     token: str, link: Link, occurrence: Occurrence, *, act: str | None = None, form: SnoozeForm
 ) -> tuple[str, int]:
     page = render_template(
-        "reminder_links/show.html",
+        "snoozes/reminder_links/show.html",
         token=token,
         act=act,
         link=link,

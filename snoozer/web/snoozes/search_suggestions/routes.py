@@ -44,4 +44,4 @@ def show(account: Account) -> ResponseReturnValue:
 
     term = open_term(request.args.get("typed", "")[:MAX_LENGTH], suggestions.names_of(shown))
     offered = suggestions.suggest(term, shown, times=time_formatter(), senders=found)
-    return render_template("search_suggestions/options.html", suggestions=offered)
+    return render_template("snoozes/search_suggestions/options.html", suggestions=offered)

@@ -1,0 +1,48 @@
+-- The message of a snooze returns at the new time, or does not return, after an act on the snooze.
+CREATE OR REPLACE FUNCTION email_snoozes_move_return() RETURNS trigger
+    LANGUAGE plpgsql
+    SECURITY DEFINER
+    SET search_path FROM CURRENT
+    AS $$
+DECLARE
+    at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
+BEGIN
+    -- What repeats is promised its next time once its reminder was sent. A message of a mailbox may not be back by
+    -- then: its return comes first, and enters the next promise.
+    UPDATE messages
+    SET returns_at = at,
+        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
+        folder = CASE WHEN NEW.outcome = 'cancelled' AND is_kept AND folder = 'snoozed' THEN 'inbox' ELSE folder END,
+        wanted = CASE WHEN NEW.outcome = 'cancelled' AND wanted = 'snoozed' THEN 'home' ELSE wanted END,
+        updated_at = CURRENT_TIMESTAMP
+    WHERE user_email = NEW.user_email
+      AND message_id = NEW.message_id
+      AND (
+          NOT NEW.inactive
+          OR snooze_id = NEW.id
+          OR (NEW.outcome = 'cancelled' AND returns_at IS NULL AND NOT is_kept)
+      )
+      AND (
+          is_kept
+          OR NEW.inactive
+          OR NEW.recurrence IS NULL
+          OR place = 'home'
+          OR COALESCE(returns_at > clock_timestamp(), TRUE)
+      );
+    RETURN NULL;
+END
+$$;
+
+CREATE OR REPLACE TRIGGER email_snoozes_move_return
+    AFTER UPDATE ON email_snoozes
+    FOR EACH ROW
+    WHEN (
+        (NOT NEW.inactive AND OLD.inactive)
+        OR (
+            NOT NEW.inactive
+            AND COALESCE(NEW.scheduled_for, NEW.remind_at) <> COALESCE(OLD.scheduled_for, OLD.remind_at)
+        )
+        OR (NEW.inactive AND NOT OLD.inactive AND COALESCE(NEW.outcome, 'paused') IN ('paused', 'cancelled'))
+        OR (NEW.outcome = 'cancelled' AND OLD.outcome IS NULL)
+    )
+    EXECUTE FUNCTION email_snoozes_move_return();

@@ -1,0 +1,19 @@
+-- A new message returns at the time of its live snooze, if there is one.
+CREATE OR REPLACE FUNCTION messages_fill_return() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    SELECT snooze_return_at(snooze), CASE WHEN snooze_return_at(snooze) IS NOT NULL THEN snooze.id END
+    INTO NEW.returns_at, NEW.snooze_id
+    FROM email_snoozes AS snooze
+    WHERE snooze.user_email = NEW.user_email
+      AND snooze.message_id = NEW.message_id
+      AND NOT snooze.inactive;
+    RETURN NEW;
+END
+$$;
+
+CREATE OR REPLACE TRIGGER messages_fill_return
+    BEFORE INSERT ON messages
+    FOR EACH ROW
+    EXECUTE FUNCTION messages_fill_return();

@@ -1,0 +1,16 @@
+-- Whether this database is the one that operators accepted last, as far as that is known.
+CREATE OR REPLACE FUNCTION snooze_timeline_is_accepted() RETURNS boolean
+    LANGUAGE plpgsql
+    STABLE
+    AS $$
+DECLARE
+    accepted accepted_timelines;
+    present RECORD;
+BEGIN
+    SELECT * INTO accepted FROM accepted_timelines ORDER BY id DESC LIMIT 1;
+    present := snooze_timeline();
+    RETURN (present.system_identifier <> accepted.system_identifier) IS NOT TRUE
+        AND (present.database_oid <> accepted.database_oid) IS NOT TRUE
+        AND (present.timeline <> accepted.timeline) IS NOT TRUE;
+END
+$$;

@@ -1,0 +1,245 @@
+-- name: create_key
+-- Keep a new pair of keys that signs pushes; returns its id.
+INSERT INTO push_keys (public_key, private_key)
+VALUES (:public_key, :private_key)
+RETURNING id
+
+-- name: expire
+-- End pushes that no sender will end: pushes that have expired, or whose device or person is gone, have failed; pushes
+-- whose worker was lost after the mark are uncertain. Rows locked by another transaction are left for the next time.
+WITH over AS MATERIALIZED (
+    SELECT send.id
+    FROM push_sends AS send
+    WHERE (
+          send.state = 'reserved'
+          AND COALESCE(send.claimed_until <= CURRENT_TIMESTAMP, TRUE)
+          AND (
+              send.expires_at <= CURRENT_TIMESTAMP
+              OR NOT EXISTS (
+                  SELECT 1
+                  FROM push_devices AS device
+                  JOIN accounts ON accounts.id = device.account_id
+                  WHERE device.id = send.device_id
+                    AND device.account_id = send.account_id
+                    AND accounts.disabled_at IS NULL
+              )
+          )
+      )
+       OR (send.state = 'sending' AND send.claimed_until <= CURRENT_TIMESTAMP)
+    ORDER BY send.id
+    LIMIT :batch_size
+    FOR NO KEY UPDATE OF send SKIP LOCKED
+)
+UPDATE push_sends AS send
+SET state = CASE WHEN send.state = 'sending' THEN 'uncertain' ELSE 'failed' END,
+    reason = CASE
+        WHEN send.state = 'sending' THEN 'worker lost'
+        WHEN send.expires_at <= CURRENT_TIMESTAMP THEN 'too late'
+        ELSE 'removed'
+    END,
+    claim_token = NULL,
+    claimed_until = NULL,
+    finished_at = clock_timestamp()
+FROM over
+WHERE send.id = over.id
+RETURNING send.id
+
+-- name: give_back
+-- A claimed push was not begun: it is due as before.
+UPDATE push_sends
+SET claim_token = NULL,
+    claimed_until = NULL
+WHERE id = :id
+  AND claim_token = :claim_token
+  AND state = 'reserved'
+RETURNING id
+
+-- name: lock_keys
+-- Serialize making the pair of keys that signs pushes.
+SELECT pg_advisory_xact_lock(7266850)
+
+-- name: mark
+-- Authorise a claimed push, just before its request leaves. Zero rows if the claim is lost, or the device was removed
+-- or taken over by another person.
+UPDATE push_sends AS send
+SET state = 'sending',
+    marked_at = clock_timestamp(),
+    claimed_until = clock_timestamp() + :lease
+FROM push_devices AS device
+WHERE send.id = :id
+  AND send.claim_token = :claim_token
+  AND send.state = 'reserved'
+  AND send.claimed_until > clock_timestamp()
+  AND device.id = send.device_id
+  AND device.account_id = send.account_id
+RETURNING send.id
+
+-- name: mark_uncertain
+-- The request of a push was sent and no answer came: it may have been accepted, and is not sent again. Its device is
+-- left alone for `delay`.
+WITH silent AS (
+    UPDATE push_sends
+    SET state = 'uncertain',
+        reason = :reason,
+        claim_token = NULL,
+        claimed_until = NULL,
+        finished_at = clock_timestamp()
+    WHERE id = :id
+      AND claim_token = :claim_token
+      AND state = 'sending'
+    RETURNING device_id
+),
+quiet AS (
+    UPDATE push_devices AS device
+    SET failures = device.failures + 1,
+        quiet_until = clock_timestamp() + :delay
+    FROM silent
+    WHERE device.id = silent.device_id
+),
+others AS (
+    UPDATE push_sends AS other
+    SET try_at = GREATEST(other.try_at, clock_timestamp() + :delay)
+    FROM silent
+    WHERE other.device_id = silent.device_id
+      AND other.id <> :id
+      AND other.state = 'reserved'
+)
+SELECT device_id
+FROM silent
+
+-- name: prune
+-- Delete pushes that ended more than 30 days ago.
+DELETE FROM push_sends
+WHERE id = ANY(ARRAY(
+    SELECT id
+    FROM push_sends
+    WHERE created_at < CURRENT_TIMESTAMP - INTERVAL '30 days'
+      AND state IN ('sent', 'failed', 'uncertain')
+    ORDER BY created_at
+    LIMIT :batch_size
+))
+RETURNING id
+
+-- name: record
+-- Record that the push service accepted a push: a fact, whatever the state of the claim. Repeating changes nothing.
+WITH sent AS (
+    UPDATE push_sends
+    SET state = 'sent',
+        status = :status,
+        reason = NULL,
+        claim_token = NULL,
+        claimed_until = NULL,
+        finished_at = clock_timestamp()
+    WHERE id = :id
+      AND state IN ('sending', 'uncertain')
+    RETURNING device_id
+)
+UPDATE push_devices AS device
+SET sent_at = clock_timestamp(),
+    problem = NULL,
+    failures = 0,
+    quiet_until = NULL
+FROM sent
+WHERE device.id = sent.device_id
+RETURNING device.id
+
+-- name: release
+-- A push did not reach the push service, or was not accepted for now: it and all other pushes for its device are tried
+-- again after `delay`, unless they expire before.
+WITH released AS (
+    UPDATE push_sends
+    SET state = CASE WHEN clock_timestamp() + :delay < expires_at THEN 'reserved' ELSE 'failed' END,
+        reason = :reason,
+        status = :status,
+        attempts = attempts + 1,
+        try_at = clock_timestamp() + :delay,
+        claim_token = NULL,
+        claimed_until = NULL,
+        finished_at = CASE WHEN clock_timestamp() + :delay < expires_at THEN NULL ELSE clock_timestamp() END
+    WHERE id = :id
+      AND claim_token = :claim_token
+      AND state IN ('reserved', 'sending')
+    RETURNING device_id
+),
+quiet AS (
+    UPDATE push_devices AS device
+    SET failures = device.failures + 1,
+        quiet_until = clock_timestamp() + :delay
+    FROM released
+    WHERE device.id = released.device_id
+),
+others AS (
+    UPDATE push_sends AS other
+    SET try_at = GREATEST(other.try_at, clock_timestamp() + :delay)
+    FROM released
+    WHERE other.device_id = released.device_id
+      AND other.id <> :id
+      AND other.state = 'reserved'
+)
+SELECT device_id
+FROM released
+
+-- name: remove
+-- Remove a person's device; waiting pushes to it are not sent. Zero rows if this person has no such device.
+WITH removed AS (
+    DELETE FROM push_devices
+    WHERE id = :id
+      AND account_id = :account_id
+    RETURNING id
+),
+ended AS (
+    UPDATE push_sends
+    SET state = 'failed',
+        reason = 'removed',
+        claim_token = NULL,
+        claimed_until = NULL,
+        finished_at = clock_timestamp()
+    FROM removed
+    WHERE push_sends.device_id = removed.id
+      AND push_sends.state = 'reserved'
+)
+SELECT id
+FROM removed
+
+-- name: replace_private_key
+-- Replace an encrypted private key by the same one under a newer key of the ring, unless another process already has.
+UPDATE push_keys
+SET private_key = :private_key
+WHERE id = :id
+  AND private_key = :known
+RETURNING id
+
+-- name: set_subject
+-- Choose whether pushes to a device show the subject. Zero rows if this person has no such device.
+UPDATE push_devices
+SET shows_subject = :shows_subject
+WHERE id = :id
+  AND account_id = :account_id
+RETURNING id
+
+-- name: subscribe
+-- Add a device, or take over a device whose browser is subscribed already, by this person or by an earlier user:
+-- knowing the secret proves possession of the browser. Returns its id; zero rows if the account has `most` others.
+INSERT INTO push_devices (account_id, key_id, name, endpoint, public_key, auth_secret, shows_subject)
+SELECT :account_id, :key_id, :label, :endpoint, :public_key, :auth_secret, :shows_subject
+WHERE (
+    SELECT count(*)
+    FROM push_devices
+    WHERE account_id = :account_id
+      AND endpoint <> :endpoint
+) < :most
+ON CONFLICT ON CONSTRAINT uq_push_devices_endpoint DO UPDATE
+SET account_id = EXCLUDED.account_id,
+    key_id = EXCLUDED.key_id,
+    name = EXCLUDED.name,
+    public_key = EXCLUDED.public_key,
+    auth_secret = EXCLUDED.auth_secret,
+    shows_subject = EXCLUDED.shows_subject,
+    problem = NULL,
+    failures = 0,
+    quiet_until = NULL,
+    sent_at = CASE WHEN push_devices.account_id = EXCLUDED.account_id THEN push_devices.sent_at END,
+    created_at = CASE WHEN push_devices.account_id = EXCLUDED.account_id THEN push_devices.created_at ELSE now() END
+WHERE push_devices.account_id = EXCLUDED.account_id
+   OR push_devices.auth_secret = EXCLUDED.auth_secret
+RETURNING id

@@ -1,4 +1,0 @@
--- The operation that was entered for a form.
-SELECT id
-FROM operations
-WHERE form = :form

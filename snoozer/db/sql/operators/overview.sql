@@ -1,0 +1,133 @@
+-- name: clock
+-- When the clock last did a chore of :sweep, and when it last recorded the minutes.
+SELECT
+    (
+        SELECT max(finished_at)
+        FROM housekeeping_runs
+        WHERE chore = ANY(CAST(:sweep AS text[]))
+    ) AS swept_at,
+    (SELECT max(finished_at) FROM housekeeping_runs WHERE chore = 'minutes') AS recorded_at
+
+-- name: database
+-- The database: its size, dead and live rows, the table with the most dead ones, since when the oldest transaction has
+-- had its snapshot, connections, and how much WAL was written; whether this role may list the WAL's files.
+SELECT
+    pg_database_size(current_database()) AS bytes,
+    COALESCE((SELECT sum(n_dead_tup) FROM pg_stat_user_tables), 0) AS dead,
+    COALESCE((SELECT sum(n_live_tup) FROM pg_stat_user_tables), 0) AS live,
+    worst.relname AS worst_table,
+    COALESCE(worst.n_dead_tup, 0) AS worst_dead,
+    worst.last_vacuum AS worst_vacuumed_at,
+    (
+        SELECT min(xact_start)
+        FROM pg_stat_activity
+        WHERE pid <> pg_backend_pid()
+          AND datname = current_database()
+          AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL)
+          AND xact_start IS NOT NULL
+    ) AS oldest_snapshot,
+    (SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'client backend') AS connections,
+    CAST(current_setting('max_connections') AS int) AS max_connections,
+    CAST(
+        CASE WHEN pg_is_in_recovery() THEN pg_last_wal_replay_lsn() ELSE pg_current_wal_lsn() END AS text
+    ) AS wal_position,
+    has_function_privilege('pg_ls_waldir()', 'EXECUTE') AS may_list_wal
+FROM (VALUES (1)) AS one (row)
+LEFT JOIN (
+    SELECT relname, n_dead_tup, GREATEST(last_vacuum, last_autovacuum) AS last_vacuum
+    FROM pg_stat_user_tables
+    WHERE n_dead_tup > 0
+    ORDER BY n_dead_tup DESC
+    LIMIT 1
+) AS worst ON TRUE
+
+-- name: held
+-- The rows that each worker holds: how many, since when the oldest, how many for longer than :slow, how many with a
+-- lease that has ended, and the first few of them.
+SELECT
+    claimed_by AS worker,
+    count(*) AS rows,
+    min(claimed_at) AS oldest,
+    count(*) FILTER (WHERE claimed_at < clock_timestamp() - CAST(:slow AS interval)) AS slow,
+    count(*) FILTER (WHERE lease_expires_at < clock_timestamp()) AS lapsed,
+    (array_agg(id ORDER BY claimed_at, id))[1:5] AS ids
+FROM email_snoozes
+WHERE claimed_at IS NOT NULL
+GROUP BY claimed_by
+
+-- name: locks
+-- How many sessions of this database wait for locks for longer than :longer_than, and since when; and the oldest
+-- transaction that holds a lock on the queue or the ledger (rows or tables) for longer: its process, program, and since
+-- when. Readers, VACUUM and ANALYZE do not block and are left out.
+WITH waiting AS MATERIALIZED (
+    SELECT pid, query_start
+    FROM pg_stat_activity
+    WHERE datname = current_database()
+      AND wait_event_type = 'Lock'
+      AND query_start < clock_timestamp() - CAST(:longer_than AS interval)
+),
+holder AS MATERIALIZED (
+    SELECT activity.pid, activity.application_name, activity.xact_start
+    FROM pg_stat_activity AS activity
+    WHERE activity.datname = current_database()
+      AND activity.pid <> pg_backend_pid()
+      AND activity.xact_start < clock_timestamp() - CAST(:longer_than AS interval)
+      AND activity.wait_event_type IS DISTINCT FROM 'Lock'
+      AND EXISTS (
+          SELECT 1
+          FROM pg_locks AS held
+          WHERE held.pid = activity.pid
+            AND held.granted
+            AND held.relation IN ('email_snoozes'::regclass, 'reminder_sends'::regclass)
+            AND held.mode NOT IN ('AccessShareLock', 'ShareUpdateExclusiveLock')
+      )
+    ORDER BY activity.xact_start
+    LIMIT 1
+)
+SELECT
+    (SELECT count(*) FROM waiting) AS waiting,
+    (SELECT min(query_start) FROM waiting) AS waiting_since,
+    holder.pid AS holder,
+    holder.application_name AS program,
+    holder.xact_start AS held_since
+FROM (VALUES (1)) AS one (row)
+LEFT JOIN holder ON TRUE
+
+-- name: new_cases
+-- How many reminders became cases in the last :lately and are not decided, counted up to :most.
+SELECT count(*)
+FROM (
+    SELECT 1
+    FROM email_snoozes
+    WHERE outcome = 'retired'
+      AND finished_at > CURRENT_TIMESTAMP - CAST(:lately AS interval)
+    ORDER BY finished_at
+    LIMIT :most
+) AS newest
+
+-- name: wal_bytes
+-- How many bytes the files of the WAL have; only a role with pg_monitor may ask.
+SELECT COALESCE(sum(size), 0)
+FROM pg_ls_waldir()
+
+-- name: workers
+-- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. Lost ones
+-- first, then by host and start; at most :most of each, so that long lists do not hide each other.
+WITH known AS (
+    SELECT
+        *,
+        COALESCE(stopped_at, clock_timestamp()) - heartbeat_at > CAST(:dead_after AS interval) AS is_lost
+    FROM workers
+    WHERE state <> 'dead'
+       OR stopped_at > clock_timestamp() - CAST(:lately AS interval)
+),
+worker AS (
+    SELECT *, row_number() OVER (PARTITION BY is_lost ORDER BY host, started_at, id) AS number
+    FROM known
+    WHERE state <> 'dead'
+       OR is_lost
+)
+SELECT id, version, host, state, started_at, heartbeat_at, batch_size, concurrency, is_lost
+FROM worker
+WHERE number <= :most
+ORDER BY is_lost DESC, number

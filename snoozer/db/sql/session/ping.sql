@@ -1,2 +1,0 @@
--- Check that the session is alive.
-SELECT

@@ -1,2 +1,0 @@
--- The revision of the newest migration that was applied; no row before the first one.
-SELECT version_num FROM alembic_version
