@@ -26,7 +26,7 @@ REPLY_GUARDS = (
         "a message is no reply to its own thread",
         LOCK,
         "\n      AND answer.own IS DISTINCT FROM snooze.message_id\n"
-        "      AND answer.own IS DISTINCT FROM COALESCE(message.header_id, snooze.message_id)",
+        "      AND answer.own IS DISTINCT FROM COALESCE(thread.ids[array_upper(thread.ids, 1)], message.header_id)",
         "",
         DB + "test_a_message_is_no_reply_to_its_own_thread",
     ),

@@ -62,8 +62,7 @@ answered AS MATERIALIZED (
       AND NOT snooze.inactive
       AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
       AND answer.own IS DISTINCT FROM snooze.message_id
-      AND answer.own IS DISTINCT FROM COALESCE(message.header_id, snooze.message_id)
-      AND answer.own IS DISTINCT FROM thread.ids[array_upper(thread.ids, 1)]
+      AND answer.own IS DISTINCT FROM COALESCE(thread.ids[array_upper(thread.ids, 1)], message.header_id)
       AND answer.arrived_at >= COALESCE(snooze.reply_since, snooze.created_at) - INTERVAL '10 seconds'
     GROUP BY snooze.id
 )
