@@ -17,10 +17,9 @@ ORM = ("sqlalchemy.orm", "snoozer.db.models")
 WEB = ("flask", "werkzeug", "spectree", "wtforms", "snoozer.web")
 MAILBOXES = ("imapclient", "authlib", "joserfc", "dns", "defusedxml", "nh3")
 FILES = ("icalendar", "babel", "rich", "alembic", "aiosmtpd", "snoozer.client")
-GRAMMAR = ("snoozer.timephrase.parse",)
 
 COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
-    ("worker", "--drain"): (*EXPORTS, *ORM, *WEB, *MAILBOXES, *FILES, *GRAMMAR, "apscheduler", "urllib3"),
+    ("worker", "--drain"): (*EXPORTS, *ORM, *WEB, *MAILBOXES, *FILES, "apscheduler", "urllib3"),
     ("clock", "--once"): (*EXPORTS, *ORM, *WEB, *MAILBOXES, *FILES, "jinja2", "cryptography", "urllib3"),
     ("--help",): ("sqlalchemy", "psycopg", "pydantic", "opentelemetry", "snoozer.settings", *WEB, *MAILBOXES, *FILES),
     ("when", "tomorrow 9am"): ("sqlalchemy", "psycopg", "pydantic", "opentelemetry", "snoozer.settings", *WEB, *FILES),
