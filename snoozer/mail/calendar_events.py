@@ -6,8 +6,6 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
-
 from snoozer.mail.headers import sanitize_line
 from snoozer.mail.html_to_text import clean_text
 from snoozer.timephrase.describe import clock, full_date
@@ -164,6 +162,9 @@ def _read(parameters: str, value: str) -> tuple[Moment | None, str | None]:
     if found[7]:
         return wall, None
     named = {name.upper(): text.strip('"') for name, text in _PARAMETER.findall(parameters)}.get("TZID", "")
+    # Imported here, because only processes that meet a calendar need it.
+    from icalendar.timezone.windows_to_olson import WINDOWS_TO_OLSON
+
     zone = canonical(WINDOWS_TO_OLSON.get(named, named.lstrip("/"))) if named else None
     if zone is None:
         return wall.replace(tzinfo=None), sanitize_line(named) or None
