@@ -200,7 +200,9 @@ def test_guards_that_are_not_in_force_are_named(engine: Engine) -> None:
 
 
 def checks_of(table: str) -> list[CheckConstraint]:
-    return [one for one in metadata.tables[table].constraints if isinstance(one, CheckConstraint)]
+    """In one order: the constraints of a table are a set, and each process of a test run must list the same tests."""
+    found = [one for one in metadata.tables[table].constraints if isinstance(one, CheckConstraint)]
+    return sorted(found, key=lambda check: str(check.name))
 
 
 @pytest.mark.parametrize("check", checks_of("email_snoozes"), ids=lambda check: check.name)
