@@ -4,6 +4,7 @@ import imaplib
 import itertools
 import socket
 import ssl
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -55,10 +56,10 @@ class Mailbox:
         return client
 
     def fill(self, folder: str, originals: Iterable[bytes], *, flags: str = "") -> None:
-        """Adds messages as another program does."""
-        client = self.other_program()
+        """Adds messages as another program does, all with one date: the same messages are the same then."""
+        client, date = self.other_program(), imaplib.Time2Internaldate(time.time())
         for original in originals:
-            status, reply = client.append(folder, flags, "", original)
+            status, reply = client.append(folder, flags, date, original)
             assert status == "OK", reply
         client.logout()
 
