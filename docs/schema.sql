@@ -214,7 +214,7 @@ CREATE FUNCTION email_snoozes_move_return() RETURNS trigger
 DECLARE
     at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
 BEGIN
-    -- What repeats is promised its next time once its reminder was sent. A message of a mailbox may not be back by
+    -- A recurring snooze gets its next promise when its reminder is sent. A message of a mailbox may not be back by
     -- then: its return comes first, and enters the next promise.
     UPDATE messages
     SET returns_at = at,
@@ -326,7 +326,7 @@ BEGIN
                     END
                 WHEN fresh.outcome IS NOT NULL THEN NULL
                 WHEN fresh.claimed_at IS NOT NULL AND gone.claimed_at IS NULL THEN 'due'
-                -- What repeats was sent, and is promised anew: that is no edit.
+                -- A recurring snooze that was sent gets its next promise: not an edit.
                 WHEN fresh.recurrence IS NOT NULL
                     AND gone.claimed_at IS NOT NULL
                     AND fresh.remind_at > gone.scheduled_for

@@ -1,1 +1,1 @@
-"""Servers that stand in for those of the world, shared by lab, storm and tests; none is in the wheel."""
+"""Fake servers, shared by lab, storm and tests; they are not in the wheel."""

@@ -1,7 +1,7 @@
 """The functions, triggers and views of the database, each made from a file in `sql/functions` or `sql/views`.
 
-`snoozer migrate` makes those whose file changed, or that the database has otherwise. A trigger stands in the file of
-its function, or of its view.
+`snoozer migrate` makes a definition again if its file changed, or if the database has a different one. A trigger stands
+in the file of its function, or of its view.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ _TRIGGER = re.compile(r"^CREATE OR REPLACE TRIGGER (\w+)[^;]*?\bON (\w+)\b", re.
 
 @cache
 def texts() -> dict[str, str]:
-    """The text of each file by name; each comes after those that it names."""
+    """The text of each file by name, in an order in which each definition comes after the definitions it uses."""
     found = {name: sources()[f"{kind}/{name}"].text for kind in ("functions", "views") for name in names(kind)}
     words = {name: set(re.findall(r"\w+", _COMMENT.sub("", text))) for name, text in found.items()}
     needed = {name: (words[name] & found.keys()) - {name} for name in sorted(found)}
@@ -32,7 +32,7 @@ def triggers() -> list[tuple[str, str]]:
 
 
 def changed(connection: Connection) -> list[str]:
-    """The names of those that the database lacks, or has otherwise than this release defines them."""
+    """The names of the definitions that are missing in the database, or differ from their files."""
     recorded, present = _recorded(connection), _present(connection)
     return [
         name
@@ -42,7 +42,7 @@ def changed(connection: Connection) -> list[str]:
 
 
 def apply(connection: Connection) -> list[str]:
-    """Make those that are changed, in the caller's transaction; returns their names."""
+    """Make the changed definitions in the caller's transaction; returns their names."""
     execute(connection, "definitions/prepare")
     wanted = changed(connection)
     if wanted:

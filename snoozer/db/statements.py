@@ -1,7 +1,7 @@
 """The statements, by noun and verb: `execute(connection, "queue/claim", ...)` executes the text of that name.
 
-They stand under `sql/`, a folder for each room. `sql/queue/claim.sql` holds one statement, "queue/claim". A file whose
-statements follow lines `-- name: VERB` holds the small ones of a noun: `sql/people/accounts.sql` has "accounts/create".
+They stand under `sql/`, a folder for each room. `sql/queue/claim.sql` holds one statement, "queue/claim". The small
+statements of a noun share a file, after lines `-- name: VERB`: `sql/people/accounts.sql` has "accounts/create".
 """
 
 import re

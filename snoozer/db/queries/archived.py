@@ -12,8 +12,8 @@ from snoozer.db.queries import Found
 def live_or_archived(
     connection: Connection, rows: Callable[..., Select[Any]], *, id: int, user_email: str, changing: bool
 ) -> Found | None:
-    """One of a person's `rows(snooze, send)`, live or archived; with `changing`, a live one is locked until the
-    transaction ends and read after that, so that the result includes changes it waited for."""
+    """A row of a person's `rows(snooze, send)`, live or archived. With `changing`, a live row is locked until the
+    transaction ends and read after the lock, so the result includes the changes it waited for."""
     is_live = and_(Snooze.id == id, Snooze.user_email == user_email)
     if changing:
         connection.execute(select(Snooze.id).where(is_live).with_for_update(key_share=True))

@@ -33,7 +33,7 @@ SELECT
     set_config('search_path', quote_ident(current_schema()) || ', pg_temp', TRUE)
 
 -- name: lock
--- Before any weaker lock: one that becomes stronger deadlocks with a claim.
+-- The strongest lock first: a lock that is upgraded later deadlocks with a claim.
 LOCK TABLE email_snoozes IN ACCESS EXCLUSIVE MODE
 
 -- name: list_recorded

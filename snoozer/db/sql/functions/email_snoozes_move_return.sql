@@ -7,7 +7,7 @@ CREATE OR REPLACE FUNCTION email_snoozes_move_return() RETURNS trigger
 DECLARE
     at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
 BEGIN
-    -- What repeats is promised its next time once its reminder was sent. A message of a mailbox may not be back by
+    -- A recurring snooze gets its next promise when its reminder is sent. A message of a mailbox may not be back by
     -- then: its return comes first, and enters the next promise.
     UPDATE messages
     SET returns_at = at,

@@ -24,7 +24,7 @@ BEGIN
                     END
                 WHEN fresh.outcome IS NOT NULL THEN NULL
                 WHEN fresh.claimed_at IS NOT NULL AND gone.claimed_at IS NULL THEN 'due'
-                -- What repeats was sent, and is promised anew: that is no edit.
+                -- A recurring snooze that was sent gets its next promise: not an edit.
                 WHEN fresh.recurrence IS NOT NULL
                     AND gone.claimed_at IS NOT NULL
                     AND fresh.remind_at > gone.scheduled_for

@@ -1,4 +1,4 @@
--- A message that shall not return has no time of return; one that shall return again gets that of its snooze.
+-- Clear the time of return of a message that stays; set it from the snooze when the message shall return again.
 CREATE OR REPLACE FUNCTION messages_stay() RETURNS trigger
     LANGUAGE plpgsql
     AS $$

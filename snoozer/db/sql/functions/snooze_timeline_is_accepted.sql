@@ -1,4 +1,4 @@
--- Whether this database is the one that operators accepted last, as far as that is known.
+-- Whether operators accepted this database last, as far as the role may see its identity.
 CREATE OR REPLACE FUNCTION snooze_timeline_is_accepted() RETURNS boolean
     LANGUAGE plpgsql
     STABLE

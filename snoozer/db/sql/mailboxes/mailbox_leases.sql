@@ -48,7 +48,7 @@ WHERE mailbox.id = before.id
 RETURNING mailbox.state, mailbox.problem_since, :pause AND before.state = 'active' AS newly_paused
 
 -- name: record_syncs
--- Record that these mailboxes were read, and every message is where it should be. Reads by a former owner are ignored.
+-- Record that these mailboxes were read and every message is in its folder. Reads by a former owner are ignored.
 UPDATE mailboxes AS mailbox
 SET synced_at = clock_timestamp(),
     tried_at = clock_timestamp(),

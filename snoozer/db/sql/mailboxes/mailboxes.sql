@@ -64,8 +64,8 @@ SET address = EXCLUDED.address,
 RETURNING id
 
 -- name: forget
--- Forget a mailbox that is being disconnected, without waiting for its server: its snoozed messages stay in the folder
--- where they are, and their reminders go out. Zero rows: this person has no such mailbox, or it is not being
+-- Forget a mailbox that is being disconnected, without waiting for its server: its snoozed messages stay in their
+-- present folder, and their reminders go out. Zero rows: this person has no such mailbox, or it is not being
 -- disconnected.
 DELETE FROM mailboxes
 WHERE id = :id

@@ -1,5 +1,5 @@
 -- name: abandon
--- Record that the move did not happen: the messages are where they were.
+-- Record that the move did not happen: the messages are in their former folders.
 UPDATE messages AS message
 SET moving_to = NULL,
     target_folder = NULL,
@@ -218,7 +218,7 @@ WHERE id = :id
 RETURNING id
 
 -- name: mark_missing
--- Record that messages are not where they were, and not found yet.
+-- Record that messages left their known folders and were not found yet.
 UPDATE messages AS message
 SET place = 'missing',
     missing_since = COALESCE(missing_since, clock_timestamp()),
@@ -259,7 +259,7 @@ WHERE is_kept
   AND returns_at IS NOT NULL
 
 -- name: prune
--- Forget messages of connected mailboxes that have been where they should be for a month and that no snooze returns.
+-- Forget messages of connected mailboxes that have been in their folders for a month and that no snooze returns.
 DELETE FROM messages
 WHERE id IN (
     SELECT id

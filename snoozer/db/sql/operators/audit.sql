@@ -21,8 +21,8 @@ FROM unnest(
 ORDER BY entry.position
 
 -- name: check_links
--- Check up to batch_size entries behind after_id: how many were read, the last one, and the first one that does not fit
--- its content or the entry before it. A gap in the ids, also at the beginning, means that an entry is missing.
+-- Check up to batch_size entries behind after_id: how many were read, the last entry, and the first entry whose hash does
+-- not fit its content or the entry before it. A gap in the ids, also at the beginning, means that an entry is missing.
 WITH link AS (
     SELECT
         entry.id,

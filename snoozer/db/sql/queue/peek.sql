@@ -60,7 +60,7 @@ WHERE name IS NOT NULL
 LIMIT :limit
 
 -- name: newer_cases
--- The given cases whose message has a newer case in the same operation, even one whose turn is still to come, and
+-- The given cases whose message has a newer case in the same operation, even if its turn is still to come, and
 -- whether a reminder of such a newer case is uncertain.
 SELECT snooze.id, bool_or(send.id IS NOT NULL) AS is_uncertain
 FROM email_snoozes AS snooze

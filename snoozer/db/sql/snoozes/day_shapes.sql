@@ -28,8 +28,8 @@ WHERE message.id = due.id
 RETURNING message.id
 
 -- name: lock_stale
--- Lock the days whose rests must be computed again, the oldest first: all, only that of `account_id`, or only those of
--- the owners of `snooze_ids`. A day locked by another transaction is skipped: it is being changed or computed there.
+-- Lock the days whose rests must be computed again, the oldest first: all days, only the day of `account_id`, or only
+-- the days of the owners of `snooze_ids`. A day locked by another transaction is skipped: it is being changed or computed there.
 -- The zone is locked, too, so that both are as they are when the lock was granted.
 WITH stale AS MATERIALIZED (
     SELECT

@@ -35,7 +35,7 @@ WHERE mailbox.owner = :owner
   )
 
 -- name: lock_awaiting
--- A person's snoozes that wait for a reply, whose time is still to come, and to which one of these messages replies:
+-- A person's snoozes that wait for a reply before their time, and to which a given message replies:
 -- each names `named`, arrived at `arrived_at`, and is itself `own`. Locked in the order of their ids, with the first
 -- arrival. A thread consists of the snoozed message and the messages that its header names; the last of its ids is the
 -- snoozed message's own as it came, even if it is not well formed. Clocks of servers may differ by seconds, so an
