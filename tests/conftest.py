@@ -166,10 +166,21 @@ def postgres_url() -> Iterator[str]:
     with database_reaper() as register:
         server = Postgres(home, wanted=Path(wanted) if wanted else None, shared=home / "shared", on_launch=register)
         try:
-            yield server.start().replace("postgresql://", "postgresql+psycopg://")
+            url = server.start().replace("postgresql://", "postgresql+psycopg://")
+            _stop_autovacuum(url)
+            yield url
         finally:
             server.stop()
             shutil.rmtree(home, ignore_errors=True)
+
+
+def _stop_autovacuum(url: str) -> None:
+    """Statistics are taken if a test takes them: autovacuum may count a table while rows are being inserted, and plans
+    by the number it found."""
+    engine = create_engine(url, isolation_level="AUTOCOMMIT", poolclass=NullPool)
+    with engine.connect() as connection:
+        connection.execute(text("ALTER SYSTEM SET autovacuum_naptime = '20d'"))
+        connection.execute(text("SELECT pg_reload_conf()"))
 
 
 @pytest.fixture(scope="session")
