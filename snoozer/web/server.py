@@ -90,8 +90,8 @@ class Connection(gasgi.ASGIProtocol):  # type: ignore[misc]
         self._half_closed = True
         receiver = self._body_receiver
         whole = receiver is not None and receiver._complete
-        # Only a stream needs to notice that its client hangs up.
-        streams = whole and receiver._waiter is not None
+        # Only a stream waits for more than the body: to notice that its client hangs up.
+        streams = whole and receiver._body_finished and receiver._waiter is not None
         return whole and not streams and not self._closed
 
     def connection_lost(self, exc: Exception | None) -> None:
