@@ -932,18 +932,19 @@ CREATE FUNCTION snooze_return_alone(person text, message text, promise timestamp
     AS $$
 DECLARE
     entry RECORD;
+    due timestamp with time zone;
 BEGIN
-    SELECT its.returns_at, its.deferred_until AS deferred_until, mailbox.state, mailbox.problem
+    SELECT its.returns_at, its.deferred_until, its.missing_since, mailbox.state, mailbox.problem,
+        mailbox.brings_back = 'return' AS is_alone
     INTO entry
     FROM messages AS its
     JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
     WHERE its.user_email = person
-      AND its.message_id = message
-      AND mailbox.brings_back = 'return';
-    IF NOT FOUND THEN
+      AND its.message_id = message;
+    IF NOT FOUND OR NOT (entry.is_alone OR entry.missing_since IS NOT NULL) THEN
         RETURN NULL;
     END IF;
-    IF EXISTS (
+    IF entry.is_alone AND EXISTS (
         SELECT 1
         FROM reminder_sends
         WHERE user_email = person
@@ -953,10 +954,12 @@ BEGIN
     ) THEN
         RETURN 'returned';
     END IF;
+    due := GREATEST(promise, entry.deferred_until);
     IF entry.returns_at = promise
         AND entry.state = 'active'
         AND entry.problem IS NULL
-        AND GREATEST(promise, entry.deferred_until, snooze_server_met()) > clock_timestamp() - INTERVAL '15 minutes'
+        AND GREATEST(due, snooze_server_met()) > clock_timestamp() - INTERVAL '15 minutes'
+        AND (entry.is_alone OR entry.missing_since < due)
     THEN
         RETURN 'awaited';
     END IF;

@@ -64,6 +64,17 @@ def test_a_burst_is_read_whole(mailbox: Mailbox) -> None:
         assert expunged == 300
 
 
+@pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
+def test_an_event_of_another_folder_is_no_event_of_the_selected_one(mailbox: Mailbox) -> None:
+    with mailbox.open() as connection, mailbox.open() as other:
+        ours = other.create_folders(["Tomorrow"])
+        connection.report_changes([ours.snoozed], below=[ours.root])
+        idling(connection)
+        other.append(ours.snoozed, a_message(1))
+        assert {event.kind for event in events_until(connection, lambda event: event.kind == "folder")} == {"folder"}
+        connection.end_idle()
+
+
 def test_an_event_in_the_packet_of_the_plus_is_not_slept_over() -> None:
     with ScriptedImap({"IDLE": "+ idling\r\n* 4 EXISTS\r\n"}) as server, server.open() as connection:
         assert idling(connection)

@@ -173,6 +173,10 @@ class Connection:
         found = folders.statuses(self._session, [name for name in asked if name != self.selected])
         return found | self._status_of_selected(self.selected)
 
+    def statuses_below(self, prefixes: Collection[str]) -> dict[str, Status]:
+        """The statuses of all folders whose names begin so. Nothing if the server has no LIST-STATUS."""
+        return folders.statuses_below(self._session, prefixes)
+
     @property
     def lists_statuses(self) -> bool:
         """Whether one command reports the statuses of many folders."""
@@ -183,6 +187,11 @@ class Connection:
         of them changed, appeared or vanished, or a message left the selected folder. None if the server cannot report
         it."""
         return folders.digest(self._session, names, below=below)
+
+    def report_changes(self, names: Collection[str], *, below: Collection[str]) -> None:
+        """Ask the server to report messages that enter or leave these folders, and all folders at and below the others,
+        during IDLE, as events of the kind `folder`. Do nothing if it cannot."""
+        folders.report_changes(self._session, names, below=below)
 
     def _status_of_selected(self, name: str) -> dict[str, Status]:
         try:

@@ -127,6 +127,13 @@ def statuses(session: Session, names: Collection[str]) -> dict[str, Status]:
     return {name: found[name] for name in names if name in found}
 
 
+def statuses_below(session: Session, prefixes: Collection[str]) -> dict[str, Status]:
+    """The statuses of all folders whose names begin so. Nothing if the server has no LIST-STATUS."""
+    if not can_list_status(session) or set("".join(prefixes)) & set("*%"):
+        return {}
+    return _listed_statuses(session, [f"{prefix}*" for prefix in prefixes])
+
+
 def digest(session: Session, names: Collection[str], *, below: Collection[str]) -> Hashable | None:
     """Return the server's own words about these folders and all below those prefixes, unparsed, to compare with later
     ones. None if one command cannot report it, or the server refuses."""
@@ -140,6 +147,18 @@ def digest(session: Session, names: Collection[str], *, below: Collection[str]) 
     listed = [_MARKS.sub("", repr(each)) for each in reply.untagged.get("LIST", [])]
     values = [reply.untagged.get(name, []) for name in ("STATUS", "EXPUNGE", "VANISHED")]
     return tuple(tuple(each) for each in [listed, *values, marked])
+
+
+def report_changes(session: Session, names: Collection[str], *, below: Collection[str]) -> None:
+    """Ask the server to report messages that enter or leave these folders, and all folders at and below the others,
+    during IDLE (NOTIFY, RFC 5465). Do nothing if the server cannot, or refuses."""
+    if session.has_capability("NOTIFY"):
+        groups = [b"(SELECTED-DELAYED (MessageNew MessageExpunge FlagChange))"]
+        if names:
+            groups.append(b"(MAILBOXES (%s) (MessageNew MessageExpunge))" % b" ".join(map(quoted, names)))
+        if below:
+            groups.append(b"(SUBTREE (%s) (MessageNew MessageExpunge MailboxName))" % b" ".join(map(quoted, below)))
+        session.run("NOTIFY", b"SET", *groups)
 
 
 def can_list_status(session: Session) -> bool:

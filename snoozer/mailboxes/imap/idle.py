@@ -8,9 +8,10 @@ from typing import Literal
 from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.imap.session import Session
 
-Kind = Literal["exists", "expunged", "flags", "other"]
+Kind = Literal["exists", "expunged", "flags", "folder", "other"]
 
 _KINDS: dict[bytes, Kind] = {b"EXISTS": "exists", b"EXPUNGE": "expunged", b"FETCH": "flags"}
+_UNNUMBERED: dict[bytes, Kind] = {b"VANISHED": "expunged", b"STATUS": "folder", b"LIST": "folder"}
 _NUMBERED = re.compile(rb"\* (\d{1,10}) ([A-Z]+)\b(.*)\Z", re.IGNORECASE | re.DOTALL)
 _FLAGS = re.compile(rb"\bFLAGS \(([^()]*)\)", re.IGNORECASE)
 
@@ -18,7 +19,7 @@ _FLAGS = re.compile(rb"\bFLAGS \(([^()]*)\)", re.IGNORECASE)
 @dataclass(frozen=True)
 class Event:
     """One line that the server sent on its own. `number` is the message's sequence number, or the count of messages;
-    `flags` are its flags now, in lower case."""
+    `flags` are its flags now, in lower case. `folder` is about a folder that is not selected."""
 
     kind: Kind
     number: int | None = None
@@ -31,6 +32,7 @@ class Idle:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self._awaits_name = False
         self._tag, before = session.begin("IDLE")
         # Some servers send changes before "+".
         self._unread = [line for line in before if _is_news(line)]
@@ -62,11 +64,17 @@ class Idle:
             if line[:6].upper() == b"* BYE ":
                 self._session.transport.close()
                 raise ImapError.from_bye(line[6:].strip())
-            if not line.startswith(b"* ") or line.rstrip().endswith(b"}"):
-                # The server ended IDLE by itself, or began a literal, which no event may contain.
+            if self._awaits_name:
+                # The rest of an event whose folder's name is a literal.
+                self._awaits_name = False
+                continue
+            event = event_of(line)
+            self._awaits_name = line.rstrip().endswith(b"}")
+            if not line.startswith(b"* ") or (self._awaits_name and event.kind != "folder"):
+                # The server ended IDLE by itself, or began a literal, which no other event may contain.
                 self._session.transport.close()
                 raise ImapError("gone", "The mail server stopped reporting changes.")
-            events.append(event_of(line))
+            events.append(event)
         return events
 
 
@@ -77,8 +85,8 @@ def event_of(line: bytes) -> Event:
     if found and kind:
         flags = _flags(found[3]) if kind == "flags" else frozenset()
         return Event(kind=kind, number=int(found[1]), deleted=r"\deleted" in flags, flags=flags)
-    is_vanished = line[:11].upper() == b"* VANISHED "
-    return Event(kind="expunged") if is_vanished else Event(kind="other")
+    name = line[2:].split(b" ", 1)[0].upper()
+    return Event(kind=_UNNUMBERED.get(name, "other"))
 
 
 def _flags(data: bytes) -> frozenset[str]:

@@ -157,8 +157,8 @@ class Attendance:
         if not connection.supports("IDLE"):
             seconds = min(seconds, POLL_WITHOUT_IDLE)
             return Wait(seconds=seconds, is_done=is_done, is_synced=is_synced, at_once=outcome.goes_on)
-        came = self._select_inbox(connection)
-        has_event = (connection.start_idle() and self.read_events()) or came
+        has_news = self._select_inbox(connection)
+        has_event = (connection.start_idle() and self.read_events()) or has_news
         if has_event and not outcome.goes_on:
             rest = _REST * (time.thread_time() - self._processor_seconds)
             return Wait(seconds=min(rest, seconds), is_done=is_done, is_synced=is_synced)
@@ -166,11 +166,12 @@ class Attendance:
 
     def _is_hint(self, events: Iterable[Event]) -> bool:
         """Whether a pass is needed: a message was moved, or arrived while a snooze waits for a reply."""
-        came = False
+        kinds = set()
         for event in events:
             self._is_hinted = self._is_hinted or self._hints_at_a_snooze(event)
-            came = came or event.kind == "exists"
-        return self._is_hinted or (came and self._replies_read_to is not None)
+            kinds.add(event.kind)
+        came = "exists" in kinds and self._replies_read_to is not None
+        return self._is_hinted or came or "folder" in kinds
 
     def _hints_at_a_snooze(self, event: Event) -> bool:
         """Whether a message left the folder, perhaps for a folder that means a time, or has the flag that snoozes."""
@@ -178,12 +179,13 @@ class Attendance:
         return event.kind == "expunged" or event.deleted or flag in event.flags
 
     def _select_inbox(self, connection: Connection) -> bool:
-        """Return whether a possible reply has arrived since the pass."""
+        """Return whether a message was moved, or a possible reply has arrived, since the pass: from here on, the server
+        reports it."""
         read_to = self._replies_read_to
-        if read_to is None and connection.selected == INBOX:
+        if self._sync is None or (read_to is None and connection.selected == INBOX):
             return False
         uidnext = connection.select(INBOX).uidnext
-        return read_to is not None and uidnext > read_to
+        return self._sync.has_news() or (read_to is not None and uidnext > read_to)
 
     @property
     def _replies_read_to(self) -> int | None:

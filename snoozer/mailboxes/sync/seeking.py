@@ -164,9 +164,9 @@ def let_go(session: Session, entry: Entry) -> None:
 
 
 def release(session: Session, entry: Entry, *, because: str) -> None:
-    """The owner takes the message over. A snooze whose time has not come is cancelled, with the reason; if it is due,
-    its reminder is sent; if it is paused, it stays paused, and its history says that only the reminder will come. The
-    snooze is locked before its message, as everywhere else."""
+    """The owner takes the message over. A snooze is cancelled, with the reason, if the message left before its time;
+    otherwise its reminder is sent. A paused snooze stays paused, and its history says that only the reminder will come.
+    The snooze is locked before its message, as everywhere else."""
     with session.transaction() as connection:
         paused = _paused(connection, entry) if entry.snooze_id is None else None
         by = By(entry.user_email, "mailbox")

@@ -46,6 +46,10 @@ class Sync:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._seen: dict[str, Status] = {}
+        # The next UIDs of folders that mean a time, when they were last read.
+        self._uidnexts: dict[str, int] = {}
+        # The folders whose changes the server was asked to report.
+        self._reported: tuple[list[str], list[str]] | None = None
         # The folders from which messages may be moved into ours; None if they changed by moves of ours.
         self._places: dict[str, Status] | None = None
         self._glance: object = None
@@ -73,6 +77,27 @@ class Sync:
         if session.mailbox.is_closed or not (reads or self.replies_read_to is not None):
             return outcome
         return self._receive(outcome)
+
+    def has_news(self) -> bool:
+        """Whether a message has come into a folder that means a time since the last look. Also asks the server, if it
+        can, to report changes of our folders during IDLE. To be called with the inbox selected, before IDLE: what the
+        server tells of other folders during a pass is dropped."""
+        session = self._session
+        if not session.folders:
+            return False
+        reported = [session.ours.snoozed], [root.name for root in folder_names.snooze_roots(session.folders)]
+        if reported != self._reported:
+            session.imap.report_changes(reported[0], below=reported[1])
+            self._reported = reported
+        now = session.imap.statuses_below(self._prefixes()) or session.imap.statuses(list(self._uidnexts))
+        # In a folder that is not listed yet, the first message has the UID 1.
+        before = {folder.name: now[folder.name].uidnext for folder in session.folders if folder.name in now}
+        before |= self._uidnexts
+        return any(status.uidnext != before.get(name, 1) for name, status in now.items())
+
+    def _prefixes(self) -> list[str]:
+        roots = folder_names.snooze_roots(self._session.folders)
+        return [root.name + (root.delimiter or "") for root in roots]
 
     def _pass(self, *, look: bool, move: bool, is_hinted: bool, is_listed: bool) -> Outcome:
         session = self._session
@@ -111,8 +136,7 @@ class Sync:
         """A value that changes whenever a message is moved in or out of a folder of ours, by one round trip."""
         session = self._session
         named = folder_names.snooze_folders(session.folders)
-        roots = [root.name + (root.delimiter or "") for root in folder_names.snooze_roots(session.folders)]
-        digest = session.imap.digest([session.ours.snoozed], below=roots)
+        digest = session.imap.digest([session.ours.snoozed], below=self._prefixes())
         self._glances += 1 if digest is not None else LISTED_EVERY // LISTED_EVERY_WITHOUT_DIGEST
         glance = digest or session.imap.statuses([session.ours.snoozed, *(folder.name for folder in named)])
         return glance, tuple(self._flagged())
@@ -155,6 +179,7 @@ class Sync:
         self._has_read = False
         named = folder_names.snooze_folders(session.folders)
         now = session.imap.statuses([session.ours.snoozed, *(folder.name for folder in named)])
+        self._uidnexts = {folder.name: now[folder.name].uidnext for folder in named if folder.name in now}
         changed = [folder for folder in named if folder.name in now and self._has_changed(folder.name, now)]
         changed = [folder for folder in changed if now[folder.name].messages]
         if changed:

@@ -24,6 +24,7 @@ class Watched:
     not_due_before: float = 0.0
     busy: bool = False
     looks: bool = False
+    moves: bool = False
     signs_in: bool = False
     is_recorded: bool = False
     dropped: bool = False

@@ -173,6 +173,9 @@ class Watcher:
             if id in self._watched:
                 watched = self._watched[id]
                 watched.due_at = max(now + seconds, watched.not_due_before)
+                if seconds > 0 and not watched.busy:
+                    # A message that was deleted or taken out until now is not to be reminded.
+                    watched.look_at = min(watched.look_at, now)
                 self._queue.plan(watched, now=now)
         self._due = set(due)
 
@@ -192,7 +195,8 @@ class Watcher:
             # Not while it may find a problem.
             self._synced.pop(mailbox.id, None)
             watched.looks = watched.look_at <= now or watched.signs_in
-            self._pool.submit(self._work, watched, look=watched.looks, move=watched.due_at <= now)
+            watched.moves = watched.due_at <= now
+            self._pool.submit(self._work, watched, look=watched.looks, move=watched.moves)
 
     def _work(self, watched: Watched, *, look: bool, move: bool) -> None:
         """Runs in a thread of the pool."""
@@ -243,8 +247,9 @@ class Watcher:
         """Wait until the mailbox needs work again."""
         if watched.looks or not wait.listens or wait.at_once:
             watched.look_at = now if wait.at_once else now + wait.seconds
-        # Until the database is asked again, nothing is known to be due.
-        watched.due_at = NEVER
+        if watched.moves or not wait.is_done:
+            # Until the database is asked again, nothing is known to be due.
+            watched.due_at = NEVER
         watched.not_due_before = 0.0 if wait.is_done else watched.look_at
         if wait.is_synced:
             self._note_synced(watched, now=now)

@@ -138,11 +138,11 @@ WHERE mailbox_id = :mailbox_id
   AND place <> 'missing'
 
 -- name: list_snoozed
--- Messages that lie in a Snoozer folder, or did until they went missing.
+-- Messages that lie in a Snoozer folder, or did until they went missing; a missing one is due if it was due then.
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
-    COALESCE(GREATEST(returns_at, deferred_until) <= clock_timestamp(), FALSE)
+    COALESCE(GREATEST(returns_at, deferred_until) <= COALESCE(missing_since, clock_timestamp()), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL AS is_due
 FROM messages
 WHERE mailbox_id = :mailbox_id

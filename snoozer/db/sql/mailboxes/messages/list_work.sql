@@ -1,10 +1,10 @@
 -- Messages that are not where they should be: begun moves, then due messages, messages to snooze and messages to bring
 -- back, the oldest promise first. Missing messages come last: they may be many, and must not crowd out what can be
--- moved.
+-- moved. A missing message is due if it was due when it went missing.
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
-    COALESCE(GREATEST(returns_at, deferred_until) <= clock_timestamp(), FALSE)
+    COALESCE(GREATEST(returns_at, deferred_until) <= COALESCE(missing_since, clock_timestamp()), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL
         AND snooze_pause(user_email, NULL, 'mailbox') IS NULL AS is_due
 FROM messages
