@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from snoozer.cli.audit import check_newest
 from snoozer.cli.finding import Finding
 from snoozer.cli.server_findings import server_findings
-from snoozer.db import definitions, health_checks, schema, timeline
+from snoozer.db import definitions, health_checks, overview, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
 from snoozer.db.queries import delivery
 from snoozer.notify import push_devices
@@ -138,7 +138,8 @@ def _timeline(connection: Connection, settings: Settings) -> Finding:
 
 
 def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
-    alive = health_checks.liveness(connection, dead_after=timedelta(seconds=settings.worker_dead))
+    dead_after = timedelta(seconds=settings.worker_dead)
+    alive = health_checks.liveness(connection, dead_after=dead_after)
     since = "never swept" if alive.swept_ago is None else f"last swept {float(alive.swept_ago):.0f} s ago"
     if alive.swept_ago is None or alive.swept_ago > 3 * settings.sweep + 10:
         text = f"Housekeeping has {since}: what lost workers hold is not taken back."
@@ -155,10 +156,17 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         text = "SNOOZER_CUTOVER is shadow here: another scheduler sends, and workers with this setting claim nothing."
         do = "When the old scheduler has stopped, set it to on for all workers, as docs/guide/cut-over.md says."
         yield Finding("cut-over", "advice", text, do)
-    if alive.workers:
-        yield Finding("workers", "right", f"{alive.workers} alive.")
-    else:
+    missed = [one for one in overview.workers(connection, dead_after=dead_after) if one.is_missed]
+    if not alive.workers:
         yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
+    elif missed:
+        names = ", ".join(f"{one.id} at {one.heartbeat_at.astimezone(UTC):%H:%M} UTC" for one in missed[:MAX_SHOWN])
+        text = (
+            f"{alive.workers} alive. In the last hour {len(missed)} stopped answering and were not replaced: {names}."
+        )
+        yield Finding("workers", "advice", text, "See what they logged last, and start others.")
+    else:
+        yield Finding("workers", "right", f"{alive.workers} alive.")
     if alive.deferred:
         text = (
             f"{alive.deferred} due snoozes were written by a newer release, in a form that this one does not know, and "

@@ -31,7 +31,8 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A worker that works, or was lost lately; a field that an earlier release did not register is None."""
+    """A worker that works, or was lost lately; `is_missed` if it was lost and no later start replaced it. A field that
+    an earlier release did not register is None."""
 
     id: str
     version: str | None
@@ -42,6 +43,7 @@ class Worker:
     batch_size: int | None
     concurrency: int | None
     is_lost: bool
+    is_missed: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -151,7 +151,7 @@ def newer_release(engine: Engine) -> None:
         (tripped, "mail server tripped", "Nothing is sent by mail.example:25 since operator 7 stopped it at HH …"),
         (no_clock, "clock", "The clock has been silent since HH, for 1 min…"),
         (never_a_clock, "clock", "The clock has never run (start it with: snoozer clock); …"),
-        (half_of_the_workers_are_frozen, "workers lost", "1 of 2 workers stopped answering at HH (bee-1); 1 …"),
+        (half_of_the_workers_are_frozen, "workers lost", "1 of 2 workers stopped answering (bee-1 at HH); 1 …"),
         (all_workers_are_frozen, "no workers", "The only worker stopped answering at HH; nothing waits; …"),
         (no_worker, "no workers", "No worker runs (start one with: snoozer worker); nothing waits; …"),
         (backlog_grows, "backlog", "The backlog grows: 30 reminders are due, …; some minutes ago 2 were."),

@@ -119,20 +119,22 @@ class _Judge:
         working, lost = self._workers()
         if not working or not lost:
             return
-        first = min(one.heartbeat_at for one in lost)
-        names = ", ".join(one.id for one in lost[:2]) + (f" and {len(lost) - 2} more" if len(lost) > 2 else "")
+        names = ", ".join(f"{one.id} at {self._time_of(one.heartbeat_at)}" for one in lost[:2])
+        names += f" and {len(lost) - 2} more" if len(lost) > 2 else ""
         who = f"{len(lost)} of {_limited(len(lost) + len(working))} workers"
         if len(lost) > MAX_WORKERS:
             who = f"More than {MAX_WORKERS} workers"
         held = self._held_by([one.id for one in lost])
         rest = f"{_count(held, 'reminder')} they hold {'is' if held == 1 else 'are'} taken back by the clock"
-        text = f"{who} stopped answering at {self._time_of(first)} ({names}); {rest if held else 'they hold nothing'}."
+        text = f"{who} stopped answering ({names}); {rest if held else 'they hold nothing'}."
         yield Trouble(kind="workers lost", text=text)
 
     def _workers(self) -> tuple[list[Worker], list[Worker]]:
-        """Live workers, and workers that were lost and not replaced."""
+        """Live workers, and missed ones: lost and not replaced."""
         known = self._reading.workers.value or []
-        return [one for one in known if not one.is_lost and one.state == "alive"], _not_replaced(known)
+        return [one for one in known if not one.is_lost and one.state == "alive"], [
+            one for one in known if one.is_missed
+        ]
 
     def _mail_servers(self) -> Iterator[Trouble]:
         now = self._reading.at
@@ -304,18 +306,6 @@ def _of_failure(breaker: Found) -> tuple[str, str]:
 def _limited(workers: int) -> str:
     """A number of workers; beyond MAX_WORKERS it is only a lower bound."""
     return str(workers) if workers <= MAX_WORKERS else f"more than {MAX_WORKERS}"
-
-
-def _not_replaced(workers: list[Worker]) -> list[Worker]:
-    """Workers that were lost recently without a later replacement."""
-    lost = sorted((one for one in workers if one.is_lost), key=lambda one: one.heartbeat_at)
-    started = sorted(one.started_at for one in workers if not one.is_lost)
-    for one in list(lost):
-        later = next((at for at in started if at > one.heartbeat_at), None)
-        if later is not None:
-            started.remove(later)
-            lost.remove(one)
-    return lost
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:
