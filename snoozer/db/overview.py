@@ -90,16 +90,18 @@ class Database:
 
 @dataclass(frozen=True, kw_only=True)
 class Lateness:
-    """How late reminders are or were: how many in each band, and percentiles in seconds, measured on at most
-    `MAX_MEASURED` of them."""
+    """How late reminders are or were: how many in each band, of how many people, and percentiles and the longest in
+    seconds, measured on at most `MAX_MEASURED` of them."""
 
     rows: int
+    people: int
     within_10_s: int
     within_60_s: int
     within_30_min: int
     later: int
     p50: float | None
     p99: float | None
+    longest: float | None
 
     @property
     def is_partial(self) -> bool:
@@ -169,12 +171,14 @@ def _lateness(connection: Connection, what: str) -> Lateness:
     [row] = [one for one in found if one.what == what]
     return Lateness(
         rows=row.reminders,
+        people=row.people,
         within_10_s=row.within_10_s,
         within_60_s=row.within_60_s,
         within_30_min=row.within_30_min,
         later=row.more,
         p50=row.p50,
         p99=row.p99,
+        longest=row.max,
     )
 
 

@@ -26,6 +26,7 @@ TABLE = {
     "GET /admin/cases": "viewer",
     "GET /admin/cases/<row:id>": "viewer",
     "GET /admin/mailboxes": "viewer",
+    "GET /admin/runbook": "viewer",
     "POST /admin/cases/find": "viewer",
     "POST /admin/cases/views": "viewer",
     "POST /admin/cases/views/<row:id>/delete": "viewer",
