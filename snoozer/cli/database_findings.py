@@ -1,7 +1,7 @@
 """The doctor's findings in the database: server, schema, running processes, connected mailboxes and the invariants."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -10,7 +10,7 @@ from snoozer.cli.finding import Finding
 from snoozer.cli.server_findings import server_findings
 from snoozer.db import definitions, health_checks, overview, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
-from snoozer.db.queries import delivery
+from snoozer.db.queries import delivery, pauses
 from snoozer.notify import push_devices
 from snoozer.settings import Settings
 
@@ -173,13 +173,19 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
             "no worker that is alive has taken them."
         )
         yield Finding("newer rows", "wrong", text, "Start workers of that release; older ones leave such rows alone.")
-    if alive.open_breakers:
+    status = delivery.status(connection)
+    for pause in pauses.active(connection, kinds=pauses.BROAD):
+        what = f"{pause.kind} {pause.value}".rstrip()
+        yield _stopped("pauses", f"paused {what} at {_hour(pause.since)} ({pause.reason})", by=pause.actor)
+    if status.stopped_since is not None:
+        yield _stopped("breaker", f"stopped sending by the mail server at {_hour(status.stopped_since)}")
+    elif alive.open_breakers:
         text = (
             "The breaker is open: the mail server takes no mail, and is asked again after the cooldown. Nothing is "
             "lost: reminders are kept, and messages return to the inbox at their time."
         )
         yield Finding("breaker", "wrong", text, "Look at the mail server below and at /admin.")
-    elif delivery.status(connection).away_since is not None:
+    elif status.away_since is not None:
         text = "The mail server failed when it was last tried, and reminders wait for their next try."
         yield Finding("breaker", "wrong", text, "Look at the mail server below, and at `snoozer support mail_servers`.")
     if alive.cases:
@@ -192,12 +198,21 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
 
 
+def _stopped(check: str, did: str, *, by: str = "operator") -> Finding:
+    text = f"{by.replace(':', ' ').capitalize()} {did}. What is due waits, and nothing is lost."
+    return Finding(check, "wrong", text, "Resume it on /admin when its reason is over.")
+
+
+def _hour(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def _late_reminders(connection: Connection) -> Finding:
     overdue = health_checks.late(connection)
     if not overdue.late or overdue.oldest is None:
         return Finding("late reminders", "right", "No reminder is late.")
     number = "1,000 or more" if overdue.late >= 1000 else str(overdue.late)
-    text = f"{number} overdue, the oldest since {overdue.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+    text = f"{number} overdue, the oldest since {_hour(overdue.oldest)}. They are kept."
     return Finding("late reminders", "wrong", text, "`snoozer support failures` says why; see also the breaker.")
 
 
@@ -222,7 +237,7 @@ def _mailboxes(connection: Connection) -> Iterator[Finding]:
     if found.late and found.oldest is not None:
         text = (
             f"{found.overdue} messages whose time has come are not back in their mailboxes, the oldest since "
-            f"{found.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+            f"{_hour(found.oldest)}. They are kept."
         )
         do = "Their mailboxes cannot be used, or `snoozer mailbox` logs why."
         yield Finding(check, "wrong", text, do)

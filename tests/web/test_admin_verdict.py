@@ -161,7 +161,7 @@ WAIT = f"3 reminders of 1 person wait, the oldest since {HH}"
         (no_worker, "no workers", "No worker runs (start one with: snoozer worker); nothing waits; …"),
         (backlog_grows, "backlog", "The backlog grows: 30 reminders are due, …; some minutes ago 2 were."),
         (waits, "backlog", "Reminders go out late: 3 reminders are due, the oldest for 2 min…"),
-        (unwatched, "mailboxes unwatched", "1 of 1 mailboxes is watched by no process (start one with: snoozer mailbox)."),
+        (unwatched, "mailboxes unwatched", "1 of 1 mailboxes is watched by no process (start one with: …)."),
         (uncertain, "uncertain", "1 reminder may have been sent, and it is not known, the first since HH."),
         (new_case, "cases new", "1 case waits for a decision, 1 of them in the last hour."),
         (old_case, "cases", "1 case waits for a decision."),

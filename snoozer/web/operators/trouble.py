@@ -8,6 +8,7 @@ from snoozer.db.minutes import MAX_DUE
 from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, Worker
 from snoozer.db.queries import Found
 from snoozer.db.queries.delivery import FORGOTTEN_AFTER
+from snoozer.web.operators import stops
 from snoozer.web.operators.reading import Reading
 from snoozer.web.operators.remedies import Harm, Resume, Trouble, worst_first
 from snoozer.web.text.measures import age, seconds
@@ -67,6 +68,7 @@ class _Judge:
     def all(self) -> Iterator[Trouble]:
         locked = list(self._locks())
         self._is_locked = bool(locked)
+        yield from stops.paused(self._reading.pauses.value or (), time_of=self._time_of)
         yield from locked
         yield from self._no_workers()
         yield from self._mail_servers()
@@ -139,12 +141,8 @@ class _Judge:
             if breaker.updated_at < now - FORGOTTEN_AFTER:
                 continue
             if breaker.tripped_at is not None:
-                by = breaker.tripped_by.replace(":", " ")
-                why = without_addresses(breaker.trip_reason)
-                text = (
-                    f"Nothing is sent by {server} since {by} stopped it at {self._time_of(breaker.tripped_at)} ({why})"
-                )
-                yield self._of_server("mail server tripped", text, resume=_reset(server))
+                text = stops.tripped_text(breaker, time_of=self._time_of)
+                yield self._of_server("mail server tripped", text, resume=stops.reset(server))
                 continue
             kind, what = _of_failure(breaker)
             yield self._of_server(kind, f"The mail server {server} {what} since {self._time_of(since)}")
@@ -196,7 +194,8 @@ class _Judge:
             oldest = min(one.oldest for one in held)
             waits = f"{_count(slow, 'reminder is', 'reminders are')} in delivery since {self._time_of(oldest)} or later"
             if attempts.just_sent:
-                yield Trouble(kind="mail server slow", text=self._with_waiting(f"{server} is slow: {waits}"), harm="now")
+                text = self._with_waiting(f"{server} is slow: {waits}")
+                yield Trouble(kind="mail server slow", text=text, harm="now")
             else:
                 text = f"{server} has not answered for {age(self._reading.at - oldest)}: {waits}"
                 yield Trouble(kind="mail server frozen", text=self._with_waiting(text), harm="now")
@@ -206,7 +205,8 @@ class _Judge:
 
     def _backlog(self) -> Iterator[Trouble]:
         queue, minutes = self._reading.queue.value, self._reading.backlog.value
-        if queue is None or self._oldest_due() <= LATE:
+        is_stopped = any(stops.is_stopped(one, now=self._reading.at) for one in self._reading.breakers.value or ())
+        if queue is None or self._oldest_due() <= LATE or is_stopped:
             return
         verb = "is" if queue.due == 1 else "are"
         latest, before = (minutes.latest, minutes.before) if minutes else (None, None)
@@ -249,7 +249,7 @@ class _Judge:
             if breaker.tripped_at is not None and breaker.updated_at < self._reading.at - FORGOTTEN_AFTER:
                 by, hour = breaker.tripped_by.replace(":", " "), self._time_of(breaker.tripped_at)
                 text = f"{breaker.server} is not used since {by} stopped it at {hour}, and nothing waits for it."
-                yield Trouble(kind="mail server stopped", text=text, harm="notice", resume=_reset(breaker.server))
+                yield Trouble(kind="mail server stopped", text=text, harm="notice", resume=stops.reset(breaker.server))
 
     def _uncertain(self) -> Iterator[Trouble]:
         queue, sends = self._reading.queue.value, self._reading.uncertain.value
@@ -311,10 +311,6 @@ class _Judge:
 
 def _harm(*, now: bool) -> Harm:
     return "now" if now else "risk"
-
-
-def _reset(server: str) -> Resume:
-    return Resume(act="reset_breaker", endpoint="admin_breakers.reset", reason="reason", hidden={"server": server})
 
 
 def _of_failure(breaker: Found) -> tuple[str, str]:
