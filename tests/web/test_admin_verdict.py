@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import overview
 from snoozer.db.queries import metrics
+from snoozer.queue import breaker
 from snoozer.web.operators import remedies, trouble
 from tests.factories import a_mailbox, a_snooze, now
 from tests.web.cases import an_uncertain_case, page
@@ -332,6 +333,30 @@ def test_claims_that_wait_for_locks_are_not_blamed_on_the_mail_server(
         first,
     )
     assert verdict(operator)[0] == "mail server frozen"
+
+
+@pytest.mark.parametrize("tries", ["waits", "claimed", "none"])
+def test_the_alarm_of_a_mail_server_stays_until_it_takes_a_mail(
+    operator: FlaskClient, engine: Engine, tries: str
+) -> None:
+    """Between two tries, while the next one has just begun, and after its reminder was cancelled."""
+    all_is_well(engine)
+    failed = now() - 20 * SECOND
+    a_breaker(
+        engine, failures=1, last_failure="no answer: timed out", last_failure_at=failed, last_success_at=failed - HOUR
+    )
+    late = {"scheduled_for": now() - 2 * MINUTE, "last_error": "timed out", "last_error_at": failed}
+    if tries == "waits":
+        a_snooze(engine, remind_at=now() + MINUTE, **late)
+    elif tries == "claimed":
+        a_snooze(engine, remind_at=failed, claimed_by="ant-1", claimed_at=now() - SECOND, **late)
+    kind, first, _ = verdict(operator)
+    assert kind == "mail server frozen"
+    assert re.match(rf"The mail server mail\.example:25 did not answer when it was last tried at {HH};", first), first
+    assert troubles_of(operator) == ["mail server frozen"]
+    with engine.begin() as connection:
+        breaker.succeed(connection, server="mail.example:25", probe_token=None)
+    assert verdict(operator)[0] == "well"
 
 
 def test_a_mail_server_that_fails_while_its_breaker_is_closed_is_named(operator: FlaskClient, engine: Engine) -> None:

@@ -90,11 +90,22 @@ def status(connection: Connection) -> DeliveryStatus:
         .limit(MAX_LOOKED_AT)
         .subquery()
     )
-    retried = (
-        select(func.min(Snooze.scheduled_for).label("since"))
+    # Rows that are tried at this moment, too: otherwise the failure would be over during each try.
+    tried = (
+        select(Snooze.scheduled_for)
+        .where(Snooze.claimed_at.is_not(None), Snooze.attempts == 0, Snooze.last_error.is_not(None))
+        .limit(MAX_LOOKED_AT)
+    )
+    to_try = (
+        select(Snooze.scheduled_for)
         .join(next_tries, next_tries.c.id == Snooze.id)
         .join(its, true())
-        .where(its.c.why == "retry", Snooze.attempts == 0, Snooze.scheduled_for <= now - DUE_FOR)
+        .where(its.c.why == "retry", Snooze.attempts == 0)
+    )
+    promises = tried.union_all(to_try).subquery()
+    retried = (
+        select(func.min(promises.c.scheduled_for).label("since"))
+        .where(promises.c.scheduled_for <= now - DUE_FOR)
         .subquery()
     )
     failing_since = func.greatest(retried.c.since, func.max(CircuitBreaker.last_success_at))

@@ -120,8 +120,9 @@ class _Judge:
         if len(lost) > MAX_WORKERS:
             who = f"More than {MAX_WORKERS} workers"
         held = self._held_by([one.id for one in lost])
-        rest = f"{_count(held, 'reminder')} they hold {'is' if held == 1 else 'are'} taken back by the clock"
-        text = f"{who} stopped answering ({names}); {rest if held else 'they hold nothing'}."
+        they = "it" if len(lost) == 1 else "they"
+        rest = f"{_count(held, 'reminder')} {they} held {'is' if held == 1 else 'are'} taken back by the clock"
+        text = f"{who} stopped answering ({names}); {rest if held else f'{they} held nothing'}."
         yield Trouble(kind="workers lost", text=text, harm="now" if held else "notice")
 
     def _workers(self) -> tuple[list[Worker], list[Worker]]:
@@ -148,16 +149,20 @@ class _Judge:
             yield self._of_server(kind, f"The mail server {server} {what} since {self._time_of(since)}")
 
     def _failing(self, breaker: Found) -> Iterator[Trouble]:
-        """A server that failed at its last attempt, with reminders that wait for a retry: while few are due, its
-        breaker stays closed."""
-        queue, worked, failed = self._reading.queue.value, breaker.last_success_at, breaker.last_failure_at
-        if queue is None or not queue.retrying or failed is None or failed < self._reading.at - FORGOTTEN_AFTER:
-            return
-        if breaker.failures and (worked is None or worked < failed):
+        """A server that failed at its last attempt, until it takes a mail: while few reminders are due, its breaker
+        stays closed."""
+        failed = breaker.last_failure_at
+        if self._is_failing(breaker):
             kind, _ = _of_failure(breaker)
             did = "did not answer" if kind == "mail server frozen" else "refused"
             text = f"The mail server {breaker.server} {did} when it was last tried at {self._time_of(failed)}"
             yield self._of_server(kind, text)
+
+    def _is_failing(self, breaker: Found) -> bool:
+        worked, failed = breaker.last_success_at, breaker.last_failure_at
+        if not breaker.failures or failed is None or failed < self._reading.at - FORGOTTEN_AFTER:
+            return False
+        return worked is None or bool(worked < failed)
 
     def _of_server(self, kind: str, text: str, *, resume: Resume | None = None) -> Trouble:
         return Trouble(kind=kind, text=self._with_waiting(text), harm=self._harm(), resume=resume)
@@ -183,7 +188,7 @@ class _Judge:
         breakers = [
             one for one in self._reading.breakers.value or () if one.updated_at > self._reading.at - FORGOTTEN_AFTER
         ]
-        if any(one.state != "closed" for one in breakers):
+        if any(one.state != "closed" or self._is_failing(one) for one in breakers):
             return
         heard = self._reading.at - self._limits.dead_after / 2
         answering = {one.id for one in workers if not one.is_lost and one.heartbeat_at > heard}
