@@ -187,7 +187,9 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("breaker", "wrong", text, "Look at the check of the mail server and at /admin.")
     elif status.away_since is not None:
         text = "The mail server failed when it was last tried, and reminders wait for their next try."
-        yield Finding("breaker", "wrong", text, "Look at the check of the mail server, and at `snoozer support mail_servers`.")
+        yield Finding(
+            "breaker", "wrong", text, "Look at the check of the mail server, and at `snoozer support mail_servers`."
+        )
     if alive.cases:
         yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
     if alive.long_uncertain:

@@ -111,20 +111,16 @@ class Lateness:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempts:
-    """Results of attempts in the last hour; `just_sent` counts the last seconds, and `reply_seconds` is how long the
-    mail server took to reply to an attempt of the last minute."""
+    """Results of attempts in the last hour; `retry_rate` is the share that failed and is made again, None if no attempt
+    was made. `just_sent` counts the last seconds, and `reply_seconds` is how long the mail server took to reply to an
+    attempt of the last minute."""
 
     sent: int
     retried: int
     failed: int
+    retry_rate: float | None
     just_sent: int
     reply_seconds: float | None
-
-    @property
-    def retry_rate(self) -> float | None:
-        """The share of attempts that failed and are made again; None if no attempt was made."""
-        made = self.sent + self.retried + self.failed
-        return self.retried / made if made else None
 
 
 def clock(connection: Connection) -> Clock:
@@ -183,7 +179,9 @@ def _lateness(connection: Connection, what: str) -> Lateness:
 
 
 def attempts(connection: Connection) -> Attempts:
-    return Attempts(**execute(connection, "overview/attempts", just_now=SLOW).one()._mapping)
+    """By the query of `snoozer support attempts`."""
+    made = support.read(connection, "attempts").one()._mapping
+    return Attempts(**made, **execute(connection, "overview/replies", just_now=SLOW).one()._mapping)
 
 
 def new_cases(connection: Connection) -> int:

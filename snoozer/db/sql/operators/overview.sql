@@ -110,6 +110,31 @@ FROM (
 SELECT COALESCE(sum(size), 0)
 FROM pg_ls_waldir()
 
+-- name: replies
+-- How many reminders were sent in the last seconds, and how long the mail server took to take one, by its newest replies
+-- of the last minute.
+SELECT
+    (
+        SELECT count(*)
+        FROM reminder_sends
+        WHERE state = 'sent'
+          AND channel = 'email'
+          AND sent_at > CURRENT_TIMESTAMP - CAST(:just_now AS interval)
+    ) AS just_sent,
+    (
+        SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)
+        FROM (
+            SELECT CAST(extract(epoch FROM sent_at - dot_authorised_at) AS double precision) AS seconds
+            FROM reminder_sends
+            WHERE state = 'sent'
+              AND channel = 'email'
+              AND sent_at > CURRENT_TIMESTAMP - INTERVAL '1 minute'
+              AND resolution IS NULL
+            ORDER BY sent_at DESC
+            LIMIT 100
+        ) AS newest
+    ) AS reply_seconds
+
 -- name: workers
 -- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. Each later
 -- start of any worker, even of a worker that was lost later, replaces a lost worker; `is_missed` if none did. Missed ones
