@@ -46,6 +46,7 @@ TABLE = {
     "POST /admin/unmask": "admin",
     "GET /admin/audit": "viewer",
     "GET /admin/confirm": "viewer",
+    "GET /admin/confirm/act": "viewer",
     "POST /admin/confirm/mail": "viewer",
     "POST /admin/confirm": "viewer",
 }
