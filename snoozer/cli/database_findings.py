@@ -243,10 +243,14 @@ def _mailboxes(connection: Connection) -> Iterator[Finding]:
         )
         do = "Their mailboxes cannot be used, or `snoozer mailbox` logs why."
         yield Finding(check, "wrong", text, do)
-    if found.failing:
+    if found.silent_since is not None:
+        since = _hour(found.silent_since)
+        text = f"{found.silent} of {found.connected} mailboxes have had no answer of their server since {since}."
+        yield Finding(check, "advice", text, "Look at the way to it; `snoozer mailbox` tries again.")
+    elif found.failing:
         text = f"{found.failing} of {found.connected} mailboxes cannot be used for minutes; their owners see why."
         yield Finding(check, "advice", text, "Where it is one server, look at the way to it.")
-    if not found.left_alone and not found.late and not found.failing:
+    if not found.left_alone and not found.late and not found.failing and not found.silent:
         yield Finding(check, "right", f"{found.connected} connected and watched.")
 
 

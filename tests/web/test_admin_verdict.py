@@ -123,6 +123,10 @@ def unwatched(engine: Engine) -> None:
     a_mailbox(engine)
 
 
+def silent_mailbox(engine: Engine) -> None:
+    a_mailbox(engine, owner="m", owned_until=now() + HOUR, problem="gone", problem_since=now())
+
+
 def uncertain(engine: Engine) -> None:
     an_uncertain_case(engine)
     with engine.begin() as connection:
@@ -163,6 +167,7 @@ WAIT = f"3 reminders of 1 person wait, the oldest since {HH}"
         (backlog_grows, "backlog", "The backlog grows: 30 reminders are due, …; some minutes ago 2 were."),
         (waits, "backlog", "Reminders go out late: 3 reminders are due, the oldest for 2 min…"),
         (unwatched, "mailboxes unwatched", "1 of 1 mailboxes is watched by no process (start one with: …)."),
+        (silent_mailbox, "mailboxes", "1 of 1 mailbox has had no answer of its server since HH; what is due …"),
         (uncertain, "uncertain", "1 reminder may have been sent, and it is not known, the first since HH."),
         (new_case, "cases new", "1 case waits for a decision, 1 of them in the last hour."),
         (old_case, "cases", "1 case waits for a decision."),

@@ -228,6 +228,14 @@ class _Judge:
 
     def _mailboxes(self) -> Iterator[Trouble]:
         health = self._reading.mailboxes.value
+        if health is not None and health.silent_since is not None:
+            have, since = "has" if health.silent == 1 else "have", self._time_of(health.silent_since)
+            mailboxes = f"{health.silent:,} of {_count(health.connected, 'mailbox', 'mailboxes')}"
+            text = (
+                f"{mailboxes} {have} had no answer of {'its' if health.silent == 1 else 'their'} server since {since}"
+            )
+            text = f"{text}; what is due there waits, and {_NOTHING_IS_LOST}."
+            yield Trouble(kind="mailboxes", text=text, harm=_harm(now=health.late))
         if health is None or not (health.left_alone or health.late):
             return
         parts = []
