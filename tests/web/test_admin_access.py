@@ -34,6 +34,7 @@ TABLE = {
     "GET /admin/operations/<row:id>": "viewer",
     "POST /admin/operations": "operator",
     "POST /admin/operations/<row:id>/cancel": "operator",
+    "POST /admin/operations/<row:id>/undo": "operator",
     "POST /admin/operations/preview": "operator",
     "GET /admin/pauses": "viewer",
     "POST /admin/pauses": "operator",
