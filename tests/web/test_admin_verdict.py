@@ -84,6 +84,10 @@ def tripped(engine: Engine) -> None:
     a_breaker(engine, state="open", tripped_at=now(), tripped_by="operator:7", trip_reason="Moved", away_since=now())
 
 
+def stopped_while_idle(engine: Engine) -> None:
+    a_breaker(engine, state="open", tripped_at=now(), tripped_by="operator:7", trip_reason="Moved", away_since=now())
+
+
 def no_clock(engine: Engine) -> None:
     housekeeping(engine, ago=MINUTE)
 
@@ -215,6 +219,7 @@ def a_lost_worker(engine: Engine) -> None:
         ([a_lost_worker, unwatched, refusing], ["mail server refusing", "mailboxes unwatched", "workers lost"], "bad"),
         ([half_of_the_workers_are_frozen, no_clock, old_case], ["workers lost", "clock", "cases"], "bad"),
         ([uncertain, no_clock, slow], ["mail server slow", "clock", "uncertain"], "bad"),
+        ([stopped_while_idle, old_case], ["mail server tripped", "cases"], "notice"),
         ([tripped, no_worker, old_case], ["mail server tripped", "no workers", "cases"], "bad"),
     ],
 )

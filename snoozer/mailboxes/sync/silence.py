@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from snoozer.mailboxes.sync.turn_queue import Watched
 
-# A server that was not heard for so long is asked by one of its mailboxes, and has so long to answer.
+# After this silence a server is asked by a mailbox of it; and the time that it has to answer.
 ASK_AFTER_SECONDS = 4.0
 ANSWER_SECONDS = 6.0
 # Turns in a second that only ask.

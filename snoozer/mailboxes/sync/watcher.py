@@ -125,8 +125,7 @@ class Watcher:
         self._note_due(due)
 
     def _listen_for_silence(self, now: float) -> None:
-        """Ask servers that were not heard, and record a silent one as a problem of their mailboxes, until
-        a turn succeeds."""
+        """Ask servers that were not heard. A silent server is a problem of its mailbox until a turn succeeds."""
         for watched in silence.to_ask(self._watched.values(), now=now):
             watched.due_at = now
             self._queue.plan(watched, now=now)

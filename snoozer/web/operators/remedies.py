@@ -72,6 +72,11 @@ class Trouble:
         return REMEDIES[self.kind]
 
     @property
+    def is_alarm(self) -> bool:
+        """False for a decision, nor for a stop by an operator while nothing is late."""
+        return self.harm == "now" or (self.harm == "risk" and self.resume is None)
+
+    @property
     def rank(self) -> tuple[bool, int]:
         """An operator's act explains the rest, and comes first; then follow troubles by their harm."""
         return self.resume is None or self.harm == "notice", _HARMS.index(self.harm)
