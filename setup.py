@@ -2,7 +2,7 @@
 
 from setuptools import find_packages, setup
 
-FOLDERS = ("templates", "locale", "static", "migrations")
+FOLDERS = ("templates", "locale", "static", "migrations", "docs")
 
 setup(
     packages=[*find_packages(include=["snoozer", "snoozer.*"]), *(f"snoozer.{folder}" for folder in FOLDERS)],

@@ -15,6 +15,6 @@ PYTHON_MODULE = (sys.executable, "-u", *(() if Path.cwd() == _PACKAGE.parent els
 
 
 def resource_folder(name: str) -> Path:
-    """The folder `templates`, `static`, `locale` or `migrations` of this installation."""
+    """The folder `templates`, `static`, `locale`, `migrations` or `docs` of this installation."""
     inside = _PACKAGE / name
     return inside if inside.is_dir() else _PACKAGE.parent / name

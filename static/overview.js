@@ -4,14 +4,23 @@
   "use strict";
   const HANG = 30000;
   const OLD = 15;
+  // Seconds without figures after which the database is asked whether it answers at all, and after which that is said.
+  const ASK = 4;
+  const SILENT = 5;
+  const ASK_TIMEOUT = 2000;
   const place = () => document.getElementById("place");
   const state = document.getElementById("watch-state");
   const button = document.getElementById("watch-pause");
   const news = document.getElementById("watch-news");
+  const silence = document.getElementById("silence");
   let pressed = false;
   let leaves = false;
   // When the figures that are shown were fetched, just after they were read.
   let shown = Date.now();
+  // When the database answered last.
+  let heard = shown;
+  let asking = false;
+  let culprit = "database";
 
   const isPaused = () => button.getAttribute("aria-pressed") === "true";
   const isSelected = () => {
@@ -41,6 +50,33 @@
     if (state.textContent !== text) state.textContent = text;
   }
 
+  const passed = (since) => Math.max(Math.floor((Date.now() - since) / 1000), 0);
+  const answers = async (url) => (await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT) })).ok;
+
+  // A page that is paused asks, too. The process alone answers at /healthz.
+  async function ask() {
+    if (asking || passed(heard) < ASK) return;
+    asking = true;
+    const began = Date.now();
+    try {
+      if (await answers(`/admin/live/changes?seen=${encodeURIComponent(place().dataset.seen)}`)) heard = began;
+      else culprit = "database";
+    } catch {
+      culprit = await answers("/healthz").catch(() => false) ? "database" : "web";
+    }
+    asking = false;
+    judge();
+  }
+
+  // Figures of a silent database are not shown as current ones.
+  function judge() {
+    const seconds = passed(heard);
+    const isSilent = seconds >= SILENT;
+    place().classList.toggle("old", isSilent);
+    if (isSilent) silence.querySelector("h2").textContent = silence.dataset[culprit].replace("%", age(seconds)).replace("#", place().dataset.readAt);
+    silence.hidden = !isSilent;
+  }
+
   // A part that is the same stays; one that is open stays open.
   function replaceParts(fresh) {
     const before = place();
@@ -63,6 +99,7 @@
     }
     for (const gone of parts.values()) gone.remove();
     before.dataset.seen = after.dataset.seen;
+    before.dataset.readAt = after.dataset.readAt;
     document.title = fresh.title;
     // Read out when it becomes another one, and not with each number that changes.
     if (changed) news.textContent = document.getElementById("verdict-first").textContent;
@@ -87,8 +124,9 @@
     }
     if (held()) return undefined;
     replaceParts(fresh);
-    shown = Date.now();
+    heard = shown = Date.now();
     tell();
+    judge();
     return true;
   };
 
@@ -107,7 +145,9 @@
   for (const kind of ["pointerup", "pointercancel"]) {
     addEventListener(kind, () => { if (pressed) setTimeout(() => { pressed = false; settle(); }); });
   }
+  // Browsers slow down the timers of a page that is not seen.
+  document.addEventListener("visibilitychange", () => { heard = Math.max(heard, Date.now() - ASK * 1000); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  setInterval(tell, 1000);
+  setInterval(() => { tell(); ask(); judge(); }, 1000);
   tell();
 })();

@@ -1,16 +1,16 @@
 """The doctor's findings in the database: server, schema, running processes, connected mailboxes and the invariants."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
 from snoozer.cli.audit import check_newest
 from snoozer.cli.finding import Finding
 from snoozer.cli.server_findings import server_findings
-from snoozer.db import definitions, health_checks, schema, timeline
+from snoozer.db import definitions, health_checks, overview, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
-from snoozer.db.queries import delivery
+from snoozer.db.queries import delivery, pauses
 from snoozer.notify import push_devices
 from snoozer.settings import Settings
 
@@ -138,7 +138,8 @@ def _timeline(connection: Connection, settings: Settings) -> Finding:
 
 
 def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
-    alive = health_checks.liveness(connection, dead_after=timedelta(seconds=settings.worker_dead))
+    dead_after = timedelta(seconds=settings.worker_dead)
+    alive = health_checks.liveness(connection, dead_after=dead_after)
     since = "never swept" if alive.swept_ago is None else f"last swept {float(alive.swept_ago):.0f} s ago"
     if alive.swept_ago is None or alive.swept_ago > 3 * settings.sweep + 10:
         text = f"Housekeeping has {since}: what lost workers hold is not taken back."
@@ -155,25 +156,40 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         text = "SNOOZER_CUTOVER is shadow here: another scheduler sends, and workers with this setting claim nothing."
         do = "When the old scheduler has stopped, set it to on for all workers, as docs/guide/cut-over.md says."
         yield Finding("cut-over", "advice", text, do)
-    if alive.workers:
-        yield Finding("workers", "right", f"{alive.workers} alive.")
-    else:
+    missed = [one for one in overview.workers(connection, dead_after=dead_after) if one.is_missed]
+    if not alive.workers:
         yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
+    elif missed:
+        names = ", ".join(f"{one.id} at {one.heartbeat_at.astimezone(UTC):%H:%M} UTC" for one in missed[:MAX_SHOWN])
+        text = (
+            f"{alive.workers} alive. In the last hour {len(missed)} stopped answering and were not replaced: {names}."
+        )
+        yield Finding("workers", "advice", text, "See what they logged last, and start others.")
+    else:
+        yield Finding("workers", "right", f"{alive.workers} alive.")
     if alive.deferred:
         text = (
             f"{alive.deferred} due snoozes were written by a newer release, in a form that this one does not know, and "
             "no worker that is alive has taken them."
         )
         yield Finding("newer rows", "wrong", text, "Start workers of that release; older ones leave such rows alone.")
-    if alive.open_breakers:
+    status = delivery.status(connection)
+    for pause in pauses.active(connection, kinds=pauses.BROAD):
+        what = f"{pause.kind} {pause.value}".rstrip()
+        yield _stopped("pauses", f"paused {what} at {_hour(pause.since)} ({pause.reason})", by=pause.actor)
+    if status.stopped_since is not None:
+        yield _stopped("breaker", f"stopped sending by the mail server at {_hour(status.stopped_since)}")
+    elif alive.open_breakers:
         text = (
             "The breaker is open: the mail server takes no mail, and is asked again after the cooldown. Nothing is "
             "lost: reminders are kept, and messages return to the inbox at their time."
         )
-        yield Finding("breaker", "wrong", text, "Look at the mail server below and at /admin.")
-    elif delivery.status(connection).away_since is not None:
+        yield Finding("breaker", "wrong", text, "Look at the check of the mail server and at /admin.")
+    elif status.away_since is not None:
         text = "The mail server failed when it was last tried, and reminders wait for their next try."
-        yield Finding("breaker", "wrong", text, "Look at the mail server below, and at `snoozer support mail_servers`.")
+        yield Finding(
+            "breaker", "wrong", text, "Look at the check of the mail server, and at `snoozer support mail_servers`."
+        )
     if alive.cases:
         yield Finding("cases", "advice", f"{alive.cases} wait for a decision.", "Reactivate or dismiss them on /admin.")
     if alive.long_uncertain:
@@ -184,12 +200,21 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
 
 
+def _stopped(check: str, did: str, *, by: str = "operator") -> Finding:
+    text = f"{by.replace(':', ' ').capitalize()} {did}. What is due waits, and nothing is lost."
+    return Finding(check, "wrong", text, "Resume it on /admin when its reason is over.")
+
+
+def _hour(moment: datetime) -> str:
+    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
 def _late_reminders(connection: Connection) -> Finding:
     overdue = health_checks.late(connection)
     if not overdue.late or overdue.oldest is None:
         return Finding("late reminders", "right", "No reminder is late.")
     number = "1,000 or more" if overdue.late >= 1000 else str(overdue.late)
-    text = f"{number} overdue, the oldest since {overdue.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+    text = f"{number} overdue, the oldest since {_hour(overdue.oldest)}. They are kept."
     return Finding("late reminders", "wrong", text, "`snoozer support failures` says why; see also the breaker.")
 
 
@@ -214,14 +239,18 @@ def _mailboxes(connection: Connection) -> Iterator[Finding]:
     if found.late and found.oldest is not None:
         text = (
             f"{found.overdue} messages whose time has come are not back in their mailboxes, the oldest since "
-            f"{found.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+            f"{_hour(found.oldest)}. They are kept."
         )
         do = "Their mailboxes cannot be used, or `snoozer mailbox` logs why."
         yield Finding(check, "wrong", text, do)
-    if found.failing:
+    if found.silent_since is not None:
+        since = _hour(found.silent_since)
+        text = f"{found.silent} of {found.connected} mailboxes have had no answer of their server since {since}."
+        yield Finding(check, "advice", text, "Look at the way to it; `snoozer mailbox` tries again.")
+    elif found.failing:
         text = f"{found.failing} of {found.connected} mailboxes cannot be used for minutes; their owners see why."
         yield Finding(check, "advice", text, "Where it is one server, look at the way to it.")
-    if not found.left_alone and not found.late and not found.failing:
+    if not found.left_alone and not found.late and not found.failing and not found.silent:
         yield Finding(check, "right", f"{found.connected} connected and watched.")
 
 

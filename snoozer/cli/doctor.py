@@ -24,9 +24,11 @@ from snoozer.mail.smtp.client import check_reachable
 from snoozer.mail.smtp.errors import ServerUnavailable
 from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
 from snoozer.settings import Settings, SettingsError
+from snoozer.telemetry.configuration import Config as Telemetry
 
 MAX_SHOWN = 5
-_COLOURS = {"right": "green", "wrong": "bold red", "advice": "yellow", "skipped": "dim"}
+_COLOURS = {"wrong": "bold red", "advice": "yellow", "skipped": "dim", "right": "green"}
+_VERDICTS = list(_COLOURS)
 
 # Domains that no outside mail reaches, though a mail server may accept them like any other (RFC 2606).
 _SAMPLES = (".example.com", ".example.net", ".example.org")
@@ -34,7 +36,8 @@ _SAMPLES = (".example.com", ".example.net", ".example.org")
 
 @click.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def command(as_json: bool) -> None:
+@click.option("--settings", "with_settings", is_flag=True, help="Print the settings in force, too.")
+def command(as_json: bool, with_settings: bool) -> None:
     """Examine settings, database, workers, mail server and the invariants.
 
     Exits with 0 when all is right, 1 when something is wrong, 2 when the database cannot be asked.
@@ -60,39 +63,41 @@ def command(as_json: bool) -> None:
         }
         click.echo(json.dumps(report, indent=2))
     else:
-        show(*_tables(in_force, findings))
         click.echo(_conclusion(findings))
+        show(*_tables(in_force if with_settings else {}, findings))
     if failure is not None:
         refuse(f"{failure}.")
     sys.exit(0 if healthy else 1)
 
 
 def _conclusion(findings: list[Finding]) -> str:
-    """The last sentence. It agrees with the lines above: problems, advice, and skipped checks."""
+    """The first sentence. It agrees with the lines below: problems, advice, and skipped checks."""
 
     def with_verdict(verdict: str) -> str:
         return ", ".join(finding.check for finding in findings if finding.verdict == verdict)
 
     wrong, advice, skipped = (with_verdict(verdict) for verdict in ("wrong", "advice", "skipped"))
     if wrong:
-        first = f"Wrong: {wrong}; see above for what to do."
+        first = f"Wrong: {wrong}; see below for what to do."
     else:
         first = "Nothing is wrong." if advice else "Everything that was examined is as promised."
     rest = (f" Advice on: {advice}." if advice else "") + (f" Left out: {skipped}." if skipped else "")
     return first + rest
 
 
-def _tables(in_force: dict[str, str], findings: list[Finding]) -> Iterator[Table]:
-    settings = Table("setting", "value", title="Settings", title_justify="left")
-    for name, value in in_force.items():
-        settings.add_row(Text(name), Text(value))
-    yield settings
+def _tables(settings: dict[str, str], findings: list[Finding]) -> Iterator[Table]:
+    """The checks, wrong ones first; then the settings, if any."""
     checks = Table("check", "verdict", "what", title="Examination", title_justify="left")
-    for finding in findings:
+    for finding in sorted(findings, key=lambda one: _VERDICTS.index(one.verdict)):
         verdict = Text(finding.verdict, style=_COLOURS[finding.verdict])
         lines = filter(None, (finding.says, finding.do, finding.page and f"See {finding.page}"))
         checks.add_row(Text(finding.check), verdict, Text("\n".join(lines)))
     yield checks
+    if settings:
+        table = Table("setting", "value", title="Settings", title_justify="left")
+        for name, value in settings.items():
+            table.add_row(Text(name), Text(value))
+        yield table
 
 
 def _mail_findings(settings: Settings) -> Iterator[Finding]:
@@ -141,6 +146,8 @@ def _settings_in_force(settings: Settings) -> dict[str, str]:
 
 
 def _redacted(name: str, value: object) -> str:
+    if isinstance(value, Telemetry):
+        return "exported" if value.exports else "not exported"
     if value is None or value in ("", ()):
         return "–"
     if isinstance(value, tuple):

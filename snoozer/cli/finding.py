@@ -10,6 +10,7 @@ RUNBOOK = {
     "workers": "reminders-wait-and-no-worker-takes-them",
     "late reminders": "reminders-are-late-although-workers-are-alive",
     "breaker": "the-mail-server-is-away",
+    "pauses": "many-reminders-must-wait-run-again-or-come-later",
     "mail server": "the-mail-server-is-away",
     "newer rows": "rows-of-a-newer-release-wait",
     "cases": "cases-wait-for-a-decision",

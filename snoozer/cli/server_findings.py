@@ -73,12 +73,12 @@ def _dead_rows(rows: Sequence[Any]) -> Finding:
     if old:
         name, age = old[0].table_name, old[0].transactions_unfrozen
         text = f"{name} was not frozen for {age:,} transactions; the server stops before two thousand million."
-        return Finding(check, "wrong", text, f"VACUUM (FREEZE) {name}; and see below who holds a snapshot.")
+        return Finding(check, "wrong", text, f"VACUUM (FREEZE) {name}; the check of snapshots says who holds one.")
     behind = [row for row in rows if row.dead_rows > max(MANY_DEAD, TIMES_BEHIND * row.vacuumed_at)]
     if behind:
         tables = ", ".join(f"{row.table_name} ({row.dead_rows:,})" for row in behind[:MAX_SHOWN])
         text = f"It is behind: dead rows in {tables}. Claims and pages become slow."
-        do = f"VACUUM (ANALYZE) {behind[0].table_name}; see below who holds a snapshot, and `snoozer support bloat`."
+        do = f"VACUUM (ANALYZE) {behind[0].table_name}; see the check of snapshots, and `snoozer support bloat`."
         return Finding(check, "wrong", text, do)
     most = max((row.dead_rows for row in rows), default=0)
     return Finding(check, "right", f"It keeps up; no table has more than {most:,} dead rows.")

@@ -162,13 +162,16 @@ class Server:
 
 @dataclass(frozen=True, kw_only=True)
 class MailboxHealth:
-    """Connected mailboxes: how many exist, are watched by no process, and have been unusable for minutes; and how many
-    messages in them are overdue, with the time of the oldest. A process takes over from another within a minute and
-    moves due messages: `left_alone` counts mailboxes unwatched for longer, `late` messages overdue for longer."""
+    """Connected mailboxes: how many exist, are watched by no process, have a server that has not answered since
+    `silent_since`, and have been unusable for minutes; and how many messages in them are overdue, with the time of the
+    oldest. A process takes over from another within a minute and moves due messages: `left_alone` counts mailboxes
+    unwatched for longer, `late` messages overdue for longer."""
 
     connected: int
     unwatched: int
     left_alone: bool
+    silent: int
+    silent_since: datetime | None
     failing: int
     overdue: int
     oldest: datetime | None

@@ -98,6 +98,17 @@ def prune(connection: Connection, *, older_than: timedelta, batch_size: int) -> 
     return int(execute(connection, "operations/prune", older_than=older_than, batch_size=batch_size).scalar_one())
 
 
+def find_undoable(connection: Connection, *, id: int, acts: Sequence[str], lately: timedelta) -> str | None:
+    """The act of an operation that has changed rows and finished lately, if `acts` has it."""
+    values = {"id": id, "acts": list(acts), "lately": lately}
+    return execute(connection, "operations/find_undoable", **values).scalar_one_or_none()
+
+
+def freeze_done(connection: Connection, *, id: int, undone: int) -> int:
+    """Add the snoozes that another operation has changed; returns how many."""
+    return int(execute(connection, "operations/freeze_done", id=id, undone=undone).scalar_one())
+
+
 def freeze_paused(connection: Connection, *, id: int, pause_id: int) -> int:
     """Add the snoozes that a pause has set aside to an operation, which is finished if there are none; returns how
     many."""

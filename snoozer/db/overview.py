@@ -31,7 +31,8 @@ class Clock:
 
 @dataclass(frozen=True, kw_only=True)
 class Worker:
-    """A worker that works, or was lost lately; a field that an earlier release did not register is None."""
+    """A worker that works, or was lost lately; `is_missed` if it was lost and no later start replaced it. A field that
+    an earlier release did not register is None."""
 
     id: str
     version: str | None
@@ -42,6 +43,7 @@ class Worker:
     batch_size: int | None
     concurrency: int | None
     is_lost: bool
+    is_missed: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,16 +90,18 @@ class Database:
 
 @dataclass(frozen=True, kw_only=True)
 class Lateness:
-    """How late reminders are or were: how many in each band, and percentiles in seconds, measured on at most
-    `MAX_MEASURED` of them."""
+    """How late reminders are or were: how many in each band, of how many people, and percentiles and the longest in
+    seconds, measured on at most `MAX_MEASURED` of them."""
 
     rows: int
+    people: int
     within_10_s: int
     within_60_s: int
     within_30_min: int
     later: int
     p50: float | None
     p99: float | None
+    longest: float | None
 
     @property
     def is_partial(self) -> bool:
@@ -107,20 +111,16 @@ class Lateness:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempts:
-    """Results of attempts in the last hour; `just_sent` counts the last seconds, and `reply_seconds` is how long the
-    mail server took to reply to an attempt of the last minute."""
+    """Results of attempts in the last hour; `retry_rate` is the share that failed and is made again, None if no attempt
+    was made. `just_sent` counts the last seconds, and `reply_seconds` is how long the mail server took to reply to an
+    attempt of the last minute."""
 
     sent: int
     retried: int
     failed: int
+    retry_rate: float | None
     just_sent: int
     reply_seconds: float | None
-
-    @property
-    def retry_rate(self) -> float | None:
-        """The share of attempts that failed and are made again; None if no attempt was made."""
-        made = self.sent + self.retried + self.failed
-        return self.retried / made if made else None
 
 
 def clock(connection: Connection) -> Clock:
@@ -167,17 +167,21 @@ def _lateness(connection: Connection, what: str) -> Lateness:
     [row] = [one for one in found if one.what == what]
     return Lateness(
         rows=row.reminders,
+        people=row.people,
         within_10_s=row.within_10_s,
         within_60_s=row.within_60_s,
         within_30_min=row.within_30_min,
         later=row.more,
         p50=row.p50,
         p99=row.p99,
+        longest=row.max,
     )
 
 
 def attempts(connection: Connection) -> Attempts:
-    return Attempts(**execute(connection, "overview/attempts", just_now=SLOW).one()._mapping)
+    """By the query of `snoozer support attempts`."""
+    made = support.read(connection, "attempts").one()._mapping
+    return Attempts(**made, **execute(connection, "overview/replies", just_now=SLOW).one()._mapping)
 
 
 def new_cases(connection: Connection) -> int:

@@ -23,6 +23,7 @@ LEAST_ROLE: Mapping[str, Role] = {
     "resolve_drop": "operator",
     "release": "operator",
     "cancel_operation": "operator",
+    "undo_operation": "operator",
     "trip_breaker": "operator",
     "reset_breaker": "operator",
     "view_audit": "viewer",

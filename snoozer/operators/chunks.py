@@ -8,8 +8,9 @@ all or nothing. So a crash never loses or repeats work, and a cancelled operatio
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, IntegrityError
@@ -19,7 +20,7 @@ from snoozer.db.audit import Entry
 from snoozer.db.bisection import bisect
 from snoozer.db.errors import error_text, is_of_rows, is_unavailable
 from snoozer.db.operations import Operation, Verdict
-from snoozer.operators.row_acts import SNOOZED_AGAIN, apply
+from snoozer.operators.row_acts import SNOOZED_AGAIN, UNDOABLE, apply
 from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
@@ -30,6 +31,10 @@ CHUNK_SIZE = 500
 # Per call of `work`: chunks of one operation before the next one has its turn, and operations.
 MAX_CHUNKS = 10
 MAX_OPERATIONS = 50
+# For how long an operator can undo an act, as people can.
+UNDO_FOR = timedelta(minutes=10)
+UNDONE = "Undone"
+_UNDOES = UUID("a36ab1ae-4b4a-4c8b-9a53-1f4f3c1d3c0e")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +72,21 @@ def cancel(connection: Connection, *, id: int, actor: str) -> int | None:
         entry = Entry(target=f"operation:{id}", after={"untouched": untouched})
         audit.append(connection, actor=actor, act="cancel_operation", operation_id=id, entries=[entry])
     return untouched
+
+
+def undo(connection: Connection, *, id: int, actor: str) -> int | None:
+    """Create the operation that undoes a finished one, once; returns its id, None if that is not possible any more.
+    Rows that have changed again are left as they are."""
+    act = operations.find_undoable(connection, id=id, acts=sorted(UNDOABLE), lately=UNDO_FOR)
+    if act is None:
+        return None
+    parameters = {"operation": id, "act": act}
+    new = operations.begin(
+        connection, form=uuid5(_UNDOES, str(id)), act="undo", parameters=parameters, actor=actor, reason=UNDONE
+    )
+    if new is not None:
+        operations.freeze_done(connection, id=new, undone=id)
+    return new
 
 
 def no_failpoint(step: str, message_id: str) -> None:

@@ -276,6 +276,39 @@ def _mark_invalid(connection: Connection, operation: Operation, rows: Rows) -> V
     }
 
 
+def _undo(connection: Connection, operation: Operation, rows: Rows) -> Verdicts:
+    """Cases that another operation dismissed or reactivated are cases again, unless they have changed since."""
+    left = {row.id: why for row in rows if (why := _why_not_undone(operation.parameters["act"], row)) is not None}
+    cases = [row for row in rows if row.id not in left]
+    db.change_many(connection, changes=[(row, _with(row, outcome="retired")) for row in cases])
+    if operation.parameters["act"] == "dismiss":
+        ledger.doubt_again(connection, ids=[row.id for row in cases])
+    _record(connection, operation, "act undone", {row.id: {"act": operation.parameters["act"]} for row in cases})
+    verdicts = {id: _same(why) for id, why in left.items()}
+    return verdicts | {row.id: _done(row, {"outcome": "retired"}) for row in cases}
+
+
+def _why_not_undone(act: str, row: Chosen) -> str | None:
+    match act, row.outcome:
+        case _, "retired":
+            return "it is a case already"
+        case _, "sent":
+            return "it was sent"
+        case "dismiss", "cancelled":
+            return None
+        case "dismiss", _:
+            return "it is on its way again"
+        case _, "cancelled":
+            return "already cancelled or dismissed"
+    if row.is_claimed or row.send_state in {"sending", "uncertain"}:
+        return HELD
+    if row.send_state == "sent":
+        return "it was sent"
+    return "it is paused" if row.inactive else None
+
+
+# Acts whose rows are cases again when they are undone.
+UNDOABLE = frozenset({"dismiss", "reactivate"})
 KINDS = {
     "dismiss": "dismissed",
     "delay": "delayed",
@@ -294,6 +327,7 @@ ACTS: Mapping[str, Callable[[Connection, Operation, Rows], Verdicts]] = {
     "release": _release,
     "resume": _resume,
     "mark_invalid": _mark_invalid,
+    "undo": _undo,
 }
 
 

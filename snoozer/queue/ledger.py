@@ -272,6 +272,11 @@ def dismiss(connection: Connection, *, ids: Sequence[int], actor: str) -> list[i
     return list(execute(connection, "ledger/dismiss", ids=list(ids), actor=actor).scalars())
 
 
+def doubt_again(connection: Connection, *, ids: Sequence[int]) -> list[int]:
+    """Take back that these snoozes' uncertain entries were given up; returns the snoozes."""
+    return list(execute(connection, "ledger/doubt_again", ids=list(ids)).scalars())
+
+
 def lock_promised(connection: Connection, *, snooze_ids: Sequence[int]) -> set[int]:
     """Lock the entries of these snoozes' promises; returns the snoozes whose entry another transaction has locked."""
     return set(execute(connection, "ledger/lock_promised", snooze_ids=list(snooze_ids)).scalars())

@@ -56,6 +56,7 @@ GAUGES = (
     ),
     Gauge("queue.spent", "backlog", "spent", "Due snoozes without attempts left, which become cases"),
     Gauge("queue.retrying", "backlog", "retrying", "Snoozes that failed and wait for their next try"),
+    Gauge("queue.retry_rate", "attempts", "retry_rate", "The share of the last hour's attempts that are made again"),
     Gauge("queue.held", "backlog", "held", "Snoozes that wait because their reminder may have been sent"),
     Gauge("queue.in_digest", "backlog", "in_digest", "Snoozes that wait for the digest that lists them"),
     Gauge("queue.resting", "backlog", "resting", "Snoozes that wait for the end of a rest of their person"),

@@ -41,6 +41,7 @@ Event = Literal[
     "feed_refused",
     "operation_entered",
     "operation_cancelled",
+    "operation_undone",
     "pause_begun",
     "pause_ended",
     "mailbox_connected",

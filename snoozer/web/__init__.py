@@ -59,6 +59,7 @@ from snoozer.web.operators.mailboxes import blueprint as admin_mailboxes
 from snoozer.web.operators.operations import blueprint as admin_operations
 from snoozer.web.operators.overview import blueprint as admin
 from snoozer.web.operators.pauses import blueprint as admin_pauses
+from snoozer.web.operators.runbook import blueprint as admin_runbook
 from snoozer.web.people.devices.routes import blueprint as devices
 from snoozer.web.people.personal_data.deletion import blueprint as deletion
 from snoozer.web.people.personal_data.routes import blueprint as personal_data
@@ -112,6 +113,7 @@ BLUEPRINTS = (
     admin_mailboxes,
     admin_operations,
     admin_pauses,
+    admin_runbook,
     health,
 )
 

@@ -1,13 +1,16 @@
 """Authentication: the account behind a request, the cookies that identify it, and who may open a page."""
 
+import json
 import secrets
+import time
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, NoReturn, ParamSpec, TypedDict
 from urllib.parse import urlsplit
 
-from flask import Response, abort, current_app, g, redirect, request, url_for
+from flask import Response, abort, current_app, g, redirect, request, session, url_for
 from flask.typing import ResponseReturnValue
 from itsdangerous import Signer
 from sqlalchemy import Connection
@@ -37,6 +40,7 @@ DEFAULT_PORT = 8000
 MAX_COOKIE_DAYS = 400
 # The path is kept in a cookie, and browsers drop cookies of more than 4096 bytes.
 MAX_PATH_BYTES = 1_000
+KEPT_ACT, MAX_ACT_BYTES = "kept_act", 2_000
 
 _views_with_account: set[Callable[..., ResponseReturnValue]] = set()
 _roles_of_views: dict[Callable[..., Any], Role] = {}
@@ -187,9 +191,24 @@ def confirmation_first() -> ResponseReturnValue | None:
     if it is recent."""
     with context.transaction() as connection:
         if accounts.is_confirmed(connection, session=get_cookie("session") or ""):
+            session.pop(KEPT_ACT, None)
             return None
     here = local_path(request.form.get("here"))
+    keep_act(here)
     return redirect(url_for("admin_confirmation.ask", next=here if here != "/" else None), code=303)
+
+
+def keep_act(here: str) -> None:
+    """Keeps the posted form of an act in the browser's cookie until it is confirmed, if there is room. A new session of
+    the same account keeps it, too."""
+    account: Account = g.account
+    fields = [[name, value] for name, value in request.form.items(multi=True) if name != "csrf_token"]
+    act: dict[str, Any] = {"account": account.id, "at": int(time.time()), "here": here, "fields": fields}
+    act |= {"endpoint": request.endpoint, "arguments": request.view_args}
+    session.pop(KEPT_ACT, None)
+    if len(zlib.compress(json.dumps(act).encode())) <= MAX_ACT_BYTES:
+        session[KEPT_ACT] = act
+        session["onward"] = url_for("admin_confirmation.go_on")
 
 
 def required_role(endpoint: str | None) -> Role | None:

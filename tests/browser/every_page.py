@@ -81,6 +81,6 @@ def of_an_operator(engine: Engine) -> list[str]:
             connection, pauses.Scope(kind="domain", value=f"{LONG[:60]}.example"), actor=OPERATOR, reason=CANARY
         )
     return [
-        *("/admin", "/admin/cases", "/admin/mailboxes", "/admin/operations", "/admin/pauses"),
+        *("/admin", "/admin/cases", "/admin/mailboxes", "/admin/operations", "/admin/pauses", "/admin/runbook"),
         *(f"/admin/cases/{case}", f"/admin/cases/{uncertain}", f"/admin/operations/{operation}"),
     ]

@@ -61,7 +61,7 @@ def rendered(mail: str, words: dict[str, str]) -> list[str]:
 
 
 def test_every_mail_is_covered_here() -> None:
-    assert MAILS == ["deletion", "digest", "reminder", "sign_in", "unreadable_folder", "webhook_off"]
+    assert MAILS == ["confirmation", "deletion", "digest", "reminder", "sign_in", "unreadable_folder", "webhook_off"]
 
 
 @pytest.mark.parametrize("mail", WITH_WORDS)

@@ -36,7 +36,7 @@ def make(folder: Path, *, requirements: str = "requirements.txt") -> Path:
 def install_wheel(programs: Path, *, into: Path) -> None:
     """Build the wheel of this checkout and install it, without its dependencies, into the environment of `programs`."""
     copy = into / "checkout"  # A build writes beside its sources.
-    for name in ("snoozer", "templates", "locale", "static", "migrations"):
+    for name in ("snoozer", "templates", "locale", "static", "migrations", "docs"):
         shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
     for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, copy)

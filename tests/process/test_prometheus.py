@@ -28,7 +28,7 @@ DASHBOARD = ROOT / "deploy" / "grafana" / "snoozer.json"
 RUNBOOK = ROOT / "docs" / "runbook.md"
 PATH = "/usr/bin:/usr/local/bin:/opt/homebrew/bin"
 # Words in expressions that are no metrics.
-FUNCTIONS = {"histogram_quantile"}
+FUNCTIONS = {"histogram_quantile", "max_over_time"}
 OF_PROMETHEUS = {"up", "ALERTS"}
 EXPRESSION = re.compile(r"^ +expr: (?:>-\n((?: {10,}.*\n)+)|(.*)\n)", re.M)
 POLL = 0.2

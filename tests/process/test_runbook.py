@@ -47,6 +47,7 @@ def late(play: Player) -> None:
     [waits] = [line for line in play.type("snoozer support wait").splitlines() if cells(line)[0] == "waits"]
     assert cells(waits)[1:6] == ["1", "0", "0", "0", "1"]
     assert float(cells(waits)[-1]) >= 3600
+    assert "retry rate" in play.type("snoozer support attempts")
     assert "451 later" in play.type("snoozer support failures")
 
 

@@ -88,8 +88,13 @@ def verdict(client: FlaskClient) -> tuple[str, str, list[str]]:
     markup = page(client, "/admin")
     found = re.search(r'<section id="verdict".*?data-kind="([^"]*)".*?<h2[^>]*>(.*?)</h2>(.*?)</section>', markup, re.S)
     assert found is not None
-    others = [visible_text(one) for one in re.findall(r"<li>(.*?)</li>", found[3], re.S)]
+    others = [visible_text(one) for one in re.findall(r'<p class="trouble">(.*?)</p>', found[3], re.S)]
     return found[1], visible_text(found[2]), others
+
+
+def troubles_of(client: FlaskClient) -> list[str]:
+    """The kinds of all that is wrong, in the order of the page."""
+    return re.findall(r'<div class="remedy" data-kind="([^"]*)"', page(client, "/admin"))
 
 
 def part(client: FlaskClient, id: str) -> str:

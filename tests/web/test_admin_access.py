@@ -26,6 +26,7 @@ TABLE = {
     "GET /admin/cases": "viewer",
     "GET /admin/cases/<row:id>": "viewer",
     "GET /admin/mailboxes": "viewer",
+    "GET /admin/runbook": "viewer",
     "POST /admin/cases/find": "viewer",
     "POST /admin/cases/views": "viewer",
     "POST /admin/cases/views/<row:id>/delete": "viewer",
@@ -33,6 +34,7 @@ TABLE = {
     "GET /admin/operations/<row:id>": "viewer",
     "POST /admin/operations": "operator",
     "POST /admin/operations/<row:id>/cancel": "operator",
+    "POST /admin/operations/<row:id>/undo": "operator",
     "POST /admin/operations/preview": "operator",
     "GET /admin/pauses": "viewer",
     "POST /admin/pauses": "operator",
@@ -45,6 +47,7 @@ TABLE = {
     "POST /admin/unmask": "admin",
     "GET /admin/audit": "viewer",
     "GET /admin/confirm": "viewer",
+    "GET /admin/confirm/act": "viewer",
     "POST /admin/confirm/mail": "viewer",
     "POST /admin/confirm": "viewer",
 }

@@ -1,16 +1,24 @@
 """Asking again who one is: by a code that is mailed to the account's own address, typed in the browser that asked."""
 
-from datetime import timedelta
+import html
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
+from werkzeug.datastructures import MultiDict
 
+from snoozer.mail import compose
 from snoozer.people import accounts
 from snoozer.people.accounts import Invitation
+from snoozer.settings import Settings
 from snoozer.web.operators import confirmation
 from tests.factories import People, Person, a_snooze
+from tests.web.overviews import a_breaker
 
 ADA = "ada@snoozer.example"
 NEXT = "/admin/accounts/1"
@@ -106,3 +114,112 @@ def test_many_cases_are_dismissed_by_who_was_asked_again(
     browser.post("/admin/confirm", data={"code": mails[0].code})
     done = browser.post("/admin/operations", data={**form, "act": "dismiss", "id": ids})
     assert done.headers["Location"].startswith("/admin/operations/")
+
+
+WHY = "The relay & its “twin” are moved"
+GUARDED: dict[str, tuple[str, dict[str, Any]]] = {
+    "trip": ("/admin/breakers/trip", {"server": "mail.example:25", "reason": WHY}),
+    "change_role": ("/admin/accounts/2/role", {"role": "operator", "why": WHY, "here": "/admin/accounts/2"}),
+    "unmask": ("/admin/unmask", {"snooze": "1", "why": WHY, "here": "/admin/cases/1"}),
+    "dismiss": (
+        "/admin/operations",
+        {"act": "dismiss", "id": ["1", "2"], "why": WHY, "as_of": "2099-01-01T00:00:00+00:00", "here": "/admin/cases"},
+    ),
+}
+
+
+@pytest.fixture
+def guarded_places(engine: Engine, people: People, ada: Person) -> None:
+    assert people.ann("vera@snoozer.example", role="viewer").id == 2
+    a_breaker(engine)
+    for _ in range(2):
+        a_snooze(engine, inactive=True, outcome="retired", finished_at=text("now()"))
+
+
+def the_kept_form(browser: FlaskClient) -> tuple[str, MultiDict[str, str]]:
+    """The address and the fields of the form, as the browser would send it."""
+    markup = browser.get("/admin/confirm/act").text
+    found = re.search(r'<form class="card" method="post" action="([^"]+)">(.*?)</form>', markup, re.S)
+    assert found is not None, markup
+    fields = re.findall(r'name="([^"]+)" value="([^"]*)"', found[2])
+    return found[1], MultiDict([(name, html.unescape(value)) for name, value in fields])
+
+
+def code(browser: FlaskClient, engine: Engine, mails: list[Invitation]) -> str:
+    browser.post("/admin/confirm/mail", data={"next": "/admin"})
+    return browser.post("/admin/confirm", data={"code": mails[-1].code, "next": "/admin"}).headers["Location"]
+
+
+def console_link(browser: FlaskClient, engine: Engine, mails: list[Invitation]) -> str:
+    with engine.begin() as connection:
+        token = accounts.console_sign_in_token(connection, email=ADA, lifetime=accounts.LINK_LIFETIME)
+    return browser.post(f"/sign-in/{token}").headers["Location"]
+
+
+@pytest.mark.parametrize("way", [code, console_link])
+@pytest.mark.parametrize("act", GUARDED)
+def test_a_confirmation_keeps_the_act_and_what_was_typed(
+    browser: FlaskClient,
+    engine: Engine,
+    mails: list[Invitation],
+    guarded_places: None,
+    act: str,
+    way: Callable[[FlaskClient, Engine, list[Invitation]], str],
+) -> None:
+    path, fields = GUARDED[act]
+    asked = browser.post(path, data=fields)
+    assert asked.headers["Location"].startswith("/admin/confirm")
+    page = browser.get(asked.headers["Location"]).text
+    assert "You are about to: " in page
+    assert f"<code>snoozer account sign-in {ADA}</code>" in page
+    assert way(browser, engine, mails) == "/admin/confirm/act"
+    action, form = the_kept_form(browser)
+    assert action == path
+    form.poplist("csrf_token")
+    assert form.to_dict(flat=False) == {
+        name: value if isinstance(value, list) else [value] for name, value in fields.items()
+    }
+    done = browser.post(action, data=form)
+    assert done.status_code in {200, 303}
+    with engine.connect() as connection:
+        given = text(
+            "SELECT reason FROM audit_log WHERE act <> 'print_sign_in' UNION ALL SELECT reason FROM operations"
+        )
+        assert connection.execute(given).scalars().all() == [WHY]
+    assert browser.get("/admin/confirm/act").status_code == 303, "it is kept no longer"
+
+
+def test_an_act_is_kept_for_its_own_account_only(
+    app: Flask, browser: FlaskClient, people: People, guarded_places: None
+) -> None:
+    path, fields = GUARDED["trip"]
+    browser.post(path, data=fields)
+    browser.set_cookie("snoozer_session", people.ann("olga@snoozer.example", role="operator").session)
+    assert browser.get("/admin/confirm/act").status_code == 303
+    assert WHY not in browser.get("/admin/confirm").text
+
+
+def test_a_form_that_no_cookie_holds_leads_back(
+    browser: FlaskClient, mails: list[Invitation], engine: Engine, guarded_places: None
+) -> None:
+    path, fields = GUARDED["dismiss"]
+    ids = [str(7919 * number**3 % 1_000_003 + 1) for number in range(500)]
+    browser.post(path, data={**fields, "id": ids, "why": "".join(chr(65 + int(id) % 26) for id in ids)})
+    assert code(browser, engine, mails) == "/admin"
+
+
+def test_the_mail_of_a_confirmation_has_its_own_words_and_no_link(browser: FlaskClient, settings: Settings) -> None:
+    words = {"code": "1234 5678", "minutes": "10", "link": f"{settings.base_url}/sign-in/x"}
+    mail = compose.compose_notice(
+        "confirmation",
+        words,
+        to=ADA,
+        mail_from="Snoozer <snoozer@snoozer.example>",
+        instance="snoozer.example",
+        now=datetime.now(UTC),
+        message_id="<c@snoozer.example>",
+    ).decode()
+    assert "Subject: Your code to confirm an act in Snoozer" in mail
+    assert "1234 5678" in mail
+    assert "/sign-in/" not in mail
+    assert "asked to sign in" not in mail

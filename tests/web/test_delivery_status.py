@@ -151,3 +151,22 @@ def test_the_list_says_how_late_a_reminder_was_and_why(ann: FlaskClient, engine:
     words = "late by 2 minutes, because the mail server was away"
     assert words in ann.get("/").text
     assert words in ann.get(f"/snoozes/{late}").text
+
+
+@pytest.mark.parametrize("is_tried", [False, True])
+def test_every_page_says_that_the_mail_server_fails_during_each_try_too(
+    ann: FlaskClient, engine: Engine, is_tried: bool
+) -> None:
+    a_breaker(engine, state="closed", failures=1, last_failure_at=now(), last_success_at=now() - HOUR, away_since=None)
+    claim = {"claimed_by": "ant-1", "claimed_at": now()} if is_tried else {}
+    remind_at = now() if is_tried else now() + HOUR
+    a_snooze(
+        engine,
+        remind_at=remind_at,
+        scheduled_for=now() - HOUR,
+        created_at=now() - 2 * HOUR,
+        last_error="timed out",
+        last_error_at=now(),
+        **claim,
+    )
+    assert "has not been taking mail since" in ann.get("/settings").text

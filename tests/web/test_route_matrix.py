@@ -58,6 +58,7 @@ ACCESS = {
     "admin_operations": "operator",
     "admin_pauses": "operator",
     "admin_mailboxes": "operator",
+    "admin_runbook": "operator",
     "admin_audit": "operator",
     "admin_confirmation": "operator",
     "admin_accounts": "admin",

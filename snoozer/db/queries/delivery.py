@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, and_, case, column, exists, func, literal, literal_column, select, table, true
+from sqlalchemy.orm import aliased
 
 from snoozer.db.models import CircuitBreaker, MailboxMessage, Pause, Snooze
 from snoozer.db.models.state import is_claimable, is_unclaimed, state_of
@@ -22,7 +23,8 @@ MAX_LOOKED_AT = 100
 class DeliveryStatus:
     """Since when each part of delivery does not work; None if it works.
 
-    `away_since`: the mail server takes no mail, or refuses it for everybody (`refuses_everybody`). `due_since`: a
+    `away_since`: the mail server takes no mail, or refuses it for everybody (`refuses_everybody`). `stopped_since`: an
+    operator stopped sending by it. `due_since`: a
     reminder is due, and no worker takes it. `return_since`: a message is not back in the inbox. `is_held`: operators
     hold something back; `holds`: the holds that concern one person.
     """
@@ -31,6 +33,7 @@ class DeliveryStatus:
     refuses_everybody: bool
     due_since: datetime | None
     return_since: datetime | None
+    stopped_since: datetime | None = None
     is_held: bool = False
     holds: Holds = NOTHING_HELD
 
@@ -40,8 +43,8 @@ class DeliveryStatus:
 
     @property
     def paused_since(self) -> datetime | None:
-        """Since when operators hold back this person's reminders."""
-        return self.holds.mail
+        """Since when operators hold back this person's reminders, or stopped the mail server."""
+        return min(filter(None, (self.holds.mail, self.stopped_since)), default=None)
 
 
 UNKNOWN = DeliveryStatus(away_since=None, refuses_everybody=False, due_since=None, return_since=None)
@@ -51,7 +54,15 @@ def status(connection: Connection) -> DeliveryStatus:
     """The status over all mail servers in use. A server whose breaker is closed counts as away, too, if its last try
     failed and a reminder waits for the next try: while few reminders are due, no breaker opens."""
     now, its = func.clock_timestamp(), state_of()
-    open_breakers = table("open_breakers", column("since"), column("refuses_everybody"))
+    open_breakers = table("open_breakers", column("server"), column("since"), column("refuses_everybody"))
+    other = aliased(CircuitBreaker)
+    is_stopped = exists().where(CircuitBreaker.server == open_breakers.c.server, CircuitBreaker.tripped_at.is_not(None))
+    # A server that was stopped and replaced by another stops nothing.
+    stopped = (
+        select(func.min(CircuitBreaker.tripped_at))
+        .join(open_breakers, open_breakers.c.server == CircuitBreaker.server)
+        .where(~exists().where(other.state == "closed", other.last_success_at > CircuitBreaker.tripped_at))
+    )
     failing = and_(
         CircuitBreaker.state == "closed",
         CircuitBreaker.failures > 0,
@@ -79,18 +90,29 @@ def status(connection: Connection) -> DeliveryStatus:
         .limit(MAX_LOOKED_AT)
         .subquery()
     )
-    retried = (
-        select(func.min(Snooze.scheduled_for).label("since"))
+    # Rows that are tried at this moment, too: otherwise the failure would be over during each try.
+    tried = (
+        select(Snooze.scheduled_for)
+        .where(Snooze.claimed_at.is_not(None), Snooze.attempts == 0, Snooze.last_error.is_not(None))
+        .limit(MAX_LOOKED_AT)
+    )
+    to_try = (
+        select(Snooze.scheduled_for)
         .join(next_tries, next_tries.c.id == Snooze.id)
         .join(its, true())
-        .where(its.c.why == "retry", Snooze.attempts == 0, Snooze.scheduled_for <= now - DUE_FOR)
+        .where(its.c.why == "retry", Snooze.attempts == 0)
+    )
+    promises = tried.union_all(to_try).subquery()
+    retried = (
+        select(func.min(promises.c.scheduled_for).label("since"))
+        .where(promises.c.scheduled_for <= now - DUE_FOR)
         .subquery()
     )
     failing_since = func.greatest(retried.c.since, func.max(CircuitBreaker.last_success_at))
     row = connection.execute(
         select(
             func.coalesce(
-                select(func.min(open_breakers.c.since)).scalar_subquery(),
+                select(func.min(open_breakers.c.since)).where(~is_stopped).scalar_subquery(),
                 select(failing_since)
                 .select_from(CircuitBreaker)
                 .join(retried, true())
@@ -99,6 +121,7 @@ def status(connection: Connection) -> DeliveryStatus:
                 .scalar_subquery(),
             ).label("away_since"),
             select(func.coalesce(func.bool_and(open_breakers.c.refuses_everybody), literal(False)))
+            .where(~is_stopped)
             .scalar_subquery()
             .label("refuses_everybody"),
             select(_if_older(func.min(oldest.c.since), DUE_FOR)).scalar_subquery().label("due_since"),
@@ -108,6 +131,7 @@ def status(connection: Connection) -> DeliveryStatus:
             .where(MailboxMessage.is_kept, MailboxMessage.returns_at.is_not(None))
             .scalar_subquery()
             .label("return_since"),
+            stopped.scalar_subquery().label("stopped_since"),
             exists().where(Pause.ended_at.is_(None)).label("is_held"),
         )
     ).one()

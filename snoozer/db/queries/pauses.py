@@ -3,16 +3,21 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Any, get_args
 
 from sqlalchemy import ColumnElement, Connection, and_, func, or_, select
 
 from snoozer.db.models import Pause, Snooze
+from snoozer.db.pauses import Kind
 from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 
 PAGE_SIZE = 50
 MAX_ACTIVE = 200
 MAX_COUNTED = 10_000
+
+KINDS: tuple[Kind, ...] = get_args(Kind)
+# Pauses of more than one person.
+BROAD: tuple[Kind, ...] = ("all", "channel", "class", "domain")
 
 _COLUMNS = "id kind value actor reason since until ended_at ended_by"
 IS_ACTIVE: ColumnElement[bool] = and_(
@@ -33,11 +38,11 @@ class Holds:
 NOTHING_HELD = Holds()
 
 
-def active(connection: Connection) -> Sequence[Found]:
+def active(connection: Connection, *, kinds: Sequence[Kind] = KINDS) -> Sequence[Found]:
     """The active pauses, newest first, each with how many snoozes it has set aside (MAX_COUNTED + 1: more)."""
     return connection.execute(
         select(*columns(Pause, _COLUMNS), _set_aside().label("set_aside"))
-        .where(Pause.ended_at.is_(None))
+        .where(Pause.ended_at.is_(None), Pause.kind.in_(kinds))
         .order_by(Pause.id.desc())
         .limit(MAX_ACTIVE)
     ).all()

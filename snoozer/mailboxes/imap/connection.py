@@ -331,6 +331,16 @@ class Connection:
         self._idle = Idle(self._session)
         return self._idle.has_input
 
+    @property
+    def heard_at(self) -> float:
+        """When the server was heard last, by the monotonic clock."""
+        return self._session.transport.heard_at
+
+    @property
+    def waits_since(self) -> float | None:
+        """Since when a thread has waited for the server; None while none does."""
+        return self._session.transport.waits_since
+
     def fileno(self) -> int:
         """For a selector, during IDLE."""
         return self._session.transport.socket.fileno()

@@ -43,6 +43,9 @@ class Transport:
         self.socket = connected
         self.alive = True
         self.deadline = deadline
+        # When the server was heard last, and since when a thread has waited for it; None while none waits.
+        self.heard_at = time.monotonic()
+        self.waits_since: float | None = None
         self._timeout = timeout
         self._buffer = bytearray()
         self._unsent = bytearray()
@@ -170,16 +173,20 @@ class Transport:
             raise self._fail(ImapError("gone", "The mail server's reply did not end."))
         try:
             self.socket.settimeout(left)
+            self.waits_since = time.monotonic()
             data = self.socket.recv(_CHUNK)
         except TimeoutError as error:
             raise self._fail(ImapError("gone", "The mail server gave no answer in time.")) from error
         except OSError as error:
             raise self._fail(ImapError("gone", "The connection to the mail server broke.")) from error
+        finally:
+            self.waits_since = None
         if not data:
             raise self._fail(ImapError("gone", "The mail server hung up."))
         self._accept(data)
 
     def _accept(self, data: bytes, *, limit: int | None = None) -> None:
+        self.heard_at = time.monotonic()
         self._buffer += data
         self._reply_bytes += len(data)
         if self._reply_bytes > (limit or self._max_bytes):

@@ -88,6 +88,7 @@ class Attendance:
         self._random = Random()  # noqa: S311
         self._backoff = Backoff(first=INITIAL_BACKOFF, cap=MAX_BACKOFF, rng=self._random, healthy_after=HEALTHY_AFTER)
         self._opened_at = 0.0
+        self._opens_since: float | None = None
         self._ends_at = 0.0
         self._processor_seconds = 0.0
         self._signed_in: float | None = None
@@ -96,6 +97,18 @@ class Attendance:
     @property
     def is_open(self) -> bool:
         return self._connection is not None and self._connection.alive
+
+    @property
+    def heard_at(self) -> float:
+        """When the server was heard last; only while the connection is open."""
+        connection = self._connection
+        return self._opened_at if connection is None else connection.heard_at
+
+    @property
+    def waits_since(self) -> float | None:
+        """Since when the running turn has waited for the server, a sign-in included; None while it does not."""
+        connection = self._connection
+        return self._opens_since if connection is None else connection.waits_since
 
     def fileno(self) -> int:
         """The descriptor of the connection that waits for events."""
@@ -133,8 +146,11 @@ class Attendance:
 
     def _turn(self, *, look: bool, move: bool) -> Wait:
         if self._connection is None or self._sync is None:
-            self._opened_at = time.monotonic()
-            self._connection = self._open(self.mailbox)
+            self._opened_at = self._opens_since = time.monotonic()
+            try:
+                self._connection = self._open(self.mailbox)
+            finally:
+                self._opens_since = None
             self._signed_in = time.monotonic() - self._opened_at
             self._sync = Sync(self._session(self.mailbox, self._connection))
             look = True

@@ -16,7 +16,8 @@ NEVER = float("inf")
 @dataclass(kw_only=True, eq=False)
 class Watched:
     """A mailbox of this process. One thread works on it (`busy`), or it waits: for `look_at`, for `due_at`, or for an
-    event; times are of the monotonic clock. `planned_at` and `is_ready` belong to the queue."""
+    event; times are of the monotonic clock. `planned_at` and `is_ready` belong to the queue. `is_silent`: it was
+    recorded that its turn has waited too long for the server."""
 
     attendance: Attendance
     look_at: float
@@ -27,6 +28,7 @@ class Watched:
     moves: bool = False
     signs_in: bool = False
     is_recorded: bool = False
+    is_silent: bool = False
     dropped: bool = False
     fd: int | None = None
     planned_at: float = NEVER

@@ -19,6 +19,7 @@ from snoozer.db import mailbox_leases, mailbox_store, replies
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient
 from snoozer.db.mailbox_leases import OwnedMailbox
+from snoozer.mailboxes.sync import silence
 from snoozer.mailboxes.sync.attendance import Attendance, Wait
 from snoozer.mailboxes.sync.ownership import Ownership
 from snoozer.mailboxes.sync.turn_queue import NEVER, TurnQueue, Watched
@@ -107,6 +108,7 @@ class Watcher:
         self._ask_at = now + ASK_SECONDS
         try:
             self._keep()
+            self._listen_for_silence(now)
             if now >= self._record_at:
                 self._record_synced()
                 self._record_at = now + self._record_every
@@ -121,6 +123,19 @@ class Watcher:
             self._ask_at = now + DATABASE_AWAY_SECONDS
             return
         self._note_due(due)
+
+    def _listen_for_silence(self, now: float) -> None:
+        """Ask servers that were not heard. A silent server is a problem of its mailbox until a turn succeeds."""
+        for watched in silence.to_ask(self._watched.values(), now=now):
+            watched.due_at = now
+            self._queue.plan(watched, now=now)
+        for watched in silence.silent(self._running.values(), now=now):
+            mailbox, watched.is_silent, watched.is_recorded = watched.attendance.mailbox, True, False
+            with self._engine.begin() as connection:
+                mailbox_leases.record_problem(
+                    connection, id=mailbox.id, fence=mailbox.fence, problem="gone", pause=False
+                )
+            log.warning("mailbox %d: its mail server does not answer", mailbox.id)
 
     def _defer(self) -> None:
         """Postpone messages that are due within their owner's quiet hours to the end of these."""
@@ -192,6 +207,7 @@ class Watcher:
             self._unregister(watched)
             mailbox = watched.attendance.mailbox
             self._running[mailbox.id] = watched
+            watched.is_silent = False
             # Not while it may find a problem.
             self._synced.pop(mailbox.id, None)
             watched.looks = watched.look_at <= now or watched.signs_in

@@ -8,6 +8,7 @@ from flask.typing import ResponseReturnValue
 from snoozer.db import audit
 from snoozer.db.audit import Entry
 from snoozer.db.models import Account
+from snoozer.operators.chunks import UNDONE
 from snoozer.queue import breaker
 from snoozer.web import context
 from snoozer.web.auth import confirmation_required, operator_required
@@ -58,7 +59,10 @@ def _act(account: Account, act: str) -> ResponseReturnValue:
             audit.append(connection, actor=actor, act=f"{act}_breaker", reason=reason, entries=[change])
     if is_done:
         watching.figures().forget()
-    flash(_result(act, server=server, is_done=is_done))
+    # A stop and its reset undo each other; the reset of a breaker that failures opened has no undo.
+    has_undo = is_done and (act == "trip" or before.tripped_at is not None)
+    undo = url_for(".reset" if act == "trip" else ".trip") if has_undo else None
+    flash(_result(act, server=server, is_done=is_done), undo=undo, server=server, reason=UNDONE)
     return redirect(url_for("admin.overview"), code=303)
 
 

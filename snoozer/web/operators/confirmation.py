@@ -2,7 +2,7 @@
 
 import secrets
 
-from flask import Blueprint, abort, g, make_response, redirect, render_template, request, session, url_for
+from flask import Blueprint, abort, g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
@@ -12,6 +12,7 @@ from snoozer.translations import language_of, speaking
 from snoozer.web import auth, context
 from snoozer.web.auth import viewer_required
 from snoozer.web.context import flash
+from snoozer.web.operators import kept_act
 from snoozer.web.people.sign_in.mailing import send_invitation
 
 blueprint = Blueprint("admin_confirmation", __name__, url_prefix="/admin/confirm")
@@ -40,9 +41,7 @@ def mail_code(account: Account) -> ResponseReturnValue:
     if invitation is None:
         return _page(account, sent=True, error="Five codes were mailed within the hour. Wait a little."), 429
     with speaking(language_of(g.locale)):
-        send_invitation(invitation, settings=context.settings())
-    # The link in the same mail opens a new session, and leads there too.
-    session["onward"] = _next()
+        send_invitation(invitation, settings=context.settings(), template="confirmation")
     response = make_response(redirect(url_for(".ask", sent="1", next=_next()), code=303))
     auth.set_cookie(response, "browser", browser, days=BROWSER_DAYS)
     return response
@@ -63,8 +62,20 @@ def confirm(account: Account) -> ResponseReturnValue:
         security_log.record("confirmation_refused", account=account.id)
         return _page(account, sent=True, error="That code does not fit. It has eight digits and works once."), 422
     security_log.record("confirmed", account=account.id)
+    if kept_act.kept(account) is not None:
+        return redirect(url_for(".go_on"), code=303)
     flash("It is you. Do it again now; you are not asked for ten minutes.")
     return redirect(_next(), code=303)
+
+
+@blueprint.get("/act")
+@viewer_required
+def go_on(account: Account) -> ResponseReturnValue:
+    """The form of the act that was to be confirmed, as it was filled in."""
+    act = kept_act.kept(account)
+    if act is None:
+        return redirect(url_for("admin.overview"), code=303)
+    return render_template("operators/confirmed.html", act=act)
 
 
 def _next() -> str:
@@ -73,4 +84,13 @@ def _next() -> str:
 
 
 def _page(account: Account, *, sent: bool, error: str | None = None) -> str:
-    return render_template("operators/confirm.html", next=_next(), sent=sent, error=error)
+    act = kept_act.kept(account)
+    return render_template(
+        "operators/confirm.html",
+        next=_next(),
+        onward=url_for(".go_on") if act else _next(),
+        act=act,
+        email=account.email,
+        sent=sent,
+        error=error,
+    )

@@ -1,6 +1,6 @@
 """Parses the forms by which operators act on rows: which act, on which rows, how, why, and as of when."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID, uuid4
@@ -10,9 +10,11 @@ from sqlalchemy import Connection
 
 from snoozer.db.queries import cases as queries
 from snoozer.db.queries.case_filter import Filter
+from snoozer.mail import headers
 from snoozer.operators.chunks import MAX_MEMBERS
 from snoozer.operators.row_acts import why_left
 from snoozer.queue import changes, queue
+from snoozer.queue.changes import Chosen
 from snoozer.web.auth import time_formatter
 from snoozer.web.forms import MAX_ROW_ID
 from snoozer.web.operators.act_texts import ACT_TEXTS, ActText
@@ -21,6 +23,8 @@ from snoozer.web.operators.reasons import given_reason
 from snoozer.web.text.time_format import parse_instant
 
 MAX_PICKED = 500
+# The rows of a filter that wait longest, of which a preview says which will fail again.
+MAX_FORECAST = 1_000
 MAX_WORKER_LENGTH = 200
 MAX_MORE_ATTEMPTS = 100
 MAX_DELAY = timedelta(days=366)
@@ -34,12 +38,13 @@ class Refused(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Count:
-    """How many rows an act affects (MAX_MEMBERS + 1 for more), how many of their reminders may have been sent, and how
-    many chosen rows it cannot change."""
+    """How many rows an act affects (MAX_MEMBERS + 1 for more), how many of their reminders may have been sent, how
+    many chosen rows it cannot change, and how many will fail again, since their address is invalid."""
 
     rows: int
     uncertain: int
     impossible: int = 0
+    hopeless: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,11 +90,18 @@ class Selection:
         """The current counts for a preview."""
         if self.ids is None and self.worker is None:
             rows, uncertain = queries.count_for_bulk(connection, self.filter, until=self.as_of, most=MAX_MEMBERS)
-            return Count(rows=rows, uncertain=uncertain)
+            ids = queries.longest_waiting(connection, self.filter, until=self.as_of, limit=MAX_FORECAST)
+            return Count(rows=rows, uncertain=uncertain, hopeless=self._hopeless(changes.chosen(connection, ids=ids)))
         ids = [id for batch in self.batches(connection) for id in batch]
         found = [row for row in changes.chosen(connection, ids=ids) if why_left(self.act, row, self.as_of) is None]
         uncertain = sum(row.send_state in _UNCERTAIN for row in found)
-        return Count(rows=len(found), uncertain=uncertain, impossible=len(ids) - len(found))
+        impossible = len(ids) - len(found)
+        return Count(rows=len(found), uncertain=uncertain, impossible=impossible, hopeless=self._hopeless(found))
+
+    def _hopeless(self, rows: Iterable[Chosen]) -> int:
+        if self.act not in {"reactivate", "delay", "resolve_resend"}:
+            return 0
+        return sum(headers.address(row.user_email) is None for row in rows)
 
 
 def read_selection(*, as_of: datetime | None = None) -> Selection:

@@ -15,6 +15,7 @@ from snoozer.db.queries import operations as queries
 from snoozer.db.roles import CONFIRMED_IN_BULK
 from snoozer.operators import chunks
 from snoozer.operators.chunks import MAX_MEMBERS, Request
+from snoozer.operators.row_acts import UNDOABLE
 from snoozer.telemetry import security_log
 from snoozer.web import context
 from snoozer.web.auth import confirmation_first, operator_required, require, time_formatter, viewer_required
@@ -68,6 +69,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         operation=operation,
         text=ACT_TEXTS.get(operation.act),
         members=members,
+        is_undoable=_is_undoable(operation) and account.may("undo_operation"),
         result=result,
         refresh_seconds=REFRESH_SECONDS if follows else None,
     )
@@ -113,7 +115,8 @@ def enter(account: Account) -> ResponseReturnValue:
         chunks.finish(context.engine(), id)
         with context.transaction() as connection:
             [member] = queries.members(connection, id=id, result=None).rows
-        flash(_row_text(selection, member))
+        is_undoable = selection.act in UNDOABLE and member.result == "done"
+        flash(_row_text(selection, member), undo=url_for(".undo", id=id) if is_undoable else None)
         return redirect(url_for("admin_cases.show", id=selection.ids[0]), code=303)
     return redirect(url_for(".show", id=id), code=303)
 
@@ -134,6 +137,29 @@ def cancel(account: Account, id: int) -> ResponseReturnValue:
     return redirect(url_for(".show", id=id), code=303)
 
 
+@blueprint.post("/<row:id>/undo")
+@operator_required
+def undo(account: Account, id: int) -> ResponseReturnValue:
+    """Undoes an operation that finished lately, by another operation; few rows are handled at once."""
+    require(account, "undo_operation")
+    with context.transaction() as connection:
+        found = found_or_404(queries.one(connection, id=id))
+        new = chunks.undo(connection, id=id, actor=f"operator:{account.id}")
+    if new is None:
+        flash("It was undone already, or it is too late for that.")
+        return redirect(url_for(".show", id=id), code=303)
+    security_log.record("operation_undone", account=account.id, act=found.act, operation=id)
+    if found.done <= chunks.CHUNK_SIZE:
+        chunks.finish(context.engine(), new)
+    return redirect(url_for(".show", id=new), code=303)
+
+
+def _is_undoable(operation: Found) -> bool:
+    ended = operation.finished_at
+    is_late = ended is None or ended < time_formatter().now - chunks.UNDO_FOR
+    return operation.act in UNDOABLE and operation.done > 0 and not is_late
+
+
 def _preview_page(selection: Selection, *, problem: str | None = None) -> str:
     try:
         with context.transaction() as connection:
@@ -152,6 +178,7 @@ def _preview_page(selection: Selection, *, problem: str | None = None) -> str:
         more=count.rows > MAX_MEMBERS,
         uncertain=count.uncertain,
         impossible=count.impossible,
+        hopeless=count.hopeless,
         reason_text=reason_text,
         problem=problem,
         given=request.form,

@@ -1,9 +1,11 @@
 """The operator's overview: the current troubles in sentences, and every figure with its unit and age."""
 
 import time
-from datetime import datetime, timedelta
+from datetime import timedelta
+from functools import partial
+from typing import Any
 
-from flask import Blueprint, render_template, request
+from flask import Blueprint, g, render_template, request
 from flask.typing import ResponseReturnValue
 
 from snoozer.db import overview as db
@@ -12,9 +14,10 @@ from snoozer.db.queries import metrics
 from snoozer.web import context
 from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.live.streams import respond, shown_list
-from snoozer.web.operators import charts, trouble, watching
+from snoozer.web.operators import charts, stops, trouble, watching
 from snoozer.web.operators.explain import mail_server
 from snoozer.web.operators.reading import CHARTS, SHARED_SECONDS, Reading
+from snoozer.web.operators.remedies import Trouble
 from snoozer.web.operators.trouble import Limits
 from snoozer.web.text import measures
 from snoozer.web.text.redaction import without_addresses
@@ -41,9 +44,7 @@ def overview(account: Account) -> ResponseReturnValue:
     sweep = timedelta(seconds=min(settings.sweep, settings.worker_dead / 5))
     limits = Limits(dead_after=timedelta(seconds=settings.worker_dead), sweep=sweep)
 
-    def hour_of(moment: datetime) -> str:
-        return measures.hour_of(times, moment)
-
+    hour_of = partial(measures.hour_of, times)
     return render_template(
         "operators/overview.html",
         reading=reading,
@@ -59,6 +60,20 @@ def overview(account: Account) -> ResponseReturnValue:
         mail_server=mail_server,
         without_addresses=without_addresses,
     )
+
+
+@blueprint.app_context_processor
+def _stops() -> dict[str, Any]:
+    """For every page of operators: what operators have stopped."""
+
+    def stopped_by_operators() -> list[Trouble]:
+        status, times = g.get("delivery"), time_formatter()
+        if status is None or not (status.is_held or status.stopped_since):
+            return []
+        with context.transaction() as connection:
+            return stops.read(connection, now=times.now, time_of=partial(measures.hour_of, times))
+
+    return {"stopped_by_operators": stopped_by_operators}
 
 
 @blueprint.get("/live")

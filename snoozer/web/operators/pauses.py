@@ -9,6 +9,7 @@ from snoozer.db import pauses as statements
 from snoozer.db.models import Account
 from snoozer.db.queries import pauses as queries
 from snoozer.operators import pauses
+from snoozer.operators.chunks import UNDONE
 from snoozer.operators.pauses import Scope
 from snoozer.telemetry import security_log
 from snoozer.web import context
@@ -73,7 +74,8 @@ def begin(account: Account) -> ResponseReturnValue:
         flash("It is paused already.")
     else:
         security_log.record("pause_begun", account=account.id, pause=id)
-        flash("Paused. What is being delivered at this moment is still delivered.")
+        undo = url_for(".resume", id=id)
+        flash("Paused. What is being delivered at this moment is still delivered.", undo=undo, why=UNDONE)
     return redirect(url_for(".list_pauses"), code=303)
 
 
@@ -88,12 +90,15 @@ def resume(account: Account, id: int) -> ResponseReturnValue:
         flash(f"{refused} It is still paused.")
         return redirect(url_for(".list_pauses"), code=303)
     with context.transaction() as connection:
-        found_or_404(queries.one(connection, id=id))
+        found = found_or_404(queries.one(connection, id=id))
         operation = pauses.resume(connection, id=id, actor=f"operator:{account.id}", reason=why)
     if operation is None:
         flash("It was over already.")
         return redirect(url_for(".list_pauses"), code=303)
     security_log.record("pause_ended", account=account.id, pause=id, operation=operation)
+    if found.kind in queries.BROAD:
+        again = {"priority" if found.kind == "class" else found.kind: found.value, "kind": found.kind}
+        flash("Resumed.", undo=url_for(".begin"), why=found.reason, **again)
     return redirect(url_for("admin_operations.show", id=operation), code=303)
 
 

@@ -17,7 +17,7 @@ from snoozer.db.errors import is_transient
 from snoozer.db.health_checks import MailboxHealth
 from snoozer.db.minutes import Backlog, Span
 from snoozer.db.overview import Attempts, Clock, Database, Held, Lateness, Locks, Worker
-from snoozer.db.queries import Found, metrics
+from snoozer.db.queries import Found, metrics, pauses
 from snoozer.db.queries.metrics import QueueMetrics
 from snoozer.db.statements import database_time
 
@@ -56,6 +56,7 @@ class Reading:
     number: int
     locks: Figure[Locks]
     breakers: Figure[Sequence[Found]]
+    pauses: Figure[Sequence[Found]]
     clock: Figure[Clock]
     workers: Figure[list[Worker]]
     database: Figure[Database]
@@ -92,6 +93,7 @@ class Figures:
         self._queries: dict[str, Callable[[Connection], Any]] = {
             "locks": overview.locks,
             "breakers": metrics.breakers,
+            "pauses": lambda connection: pauses.active(connection, kinds=pauses.BROAD),
             "clock": overview.clock,
             "workers": lambda connection: overview.workers(connection, dead_after=dead_after),
             "database": self._database,

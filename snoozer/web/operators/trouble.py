@@ -8,12 +8,16 @@ from snoozer.db.minutes import MAX_DUE
 from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, Worker
 from snoozer.db.queries import Found
 from snoozer.db.queries.delivery import FORGOTTEN_AFTER
+from snoozer.web.operators import stops
 from snoozer.web.operators.reading import Reading
+from snoozer.web.operators.remedies import Harm, Resume, Trouble, worst_first
 from snoozer.web.text.measures import age, seconds
 from snoozer.web.text.redaction import without_addresses
 
 # The clock sweeps every few seconds.
 MISSED_SWEEPS, LEAST_SILENCE = 4, timedelta(seconds=10)
+# Reminders that are later than this are hurt; an idle queue takes less.
+HURT = timedelta(seconds=5)
 # A longer wait is late for everybody, and not only a matter of order in a crowd.
 LATE = timedelta(seconds=30)
 # A backlog counts as growing if it is larger than minutes ago, by more than the usual number in delivery.
@@ -22,16 +26,6 @@ GROWTH, GROWTH_ROWS = 1.1, 20
 SLOW_SHARE, SLOW_REPLY_SECONDS = 0.25, 2.0
 _NOTHING_IS_LOST = "nothing is lost"
 _SILENT = ("timed out", "no answer", "no reply", "did not answer", "in time", "deadline", "timeout")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Trouble:
-    """One trouble. `kind` identifies it, for style and scripts; `is_notice` if it waits for a decision and delays no
-    reminder."""
-
-    kind: str
-    text: str
-    is_notice: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +43,7 @@ class Limits:
 
 def troubles(reading: Reading, *, limits: Limits, time_of: Callable[[datetime], str]) -> list[Trouble]:
     """All troubles, the worst first; empty if all is well. `time_of` returns an instant's hour in words."""
-    return list(_Judge(reading, limits=limits, time_of=time_of).all())
+    return worst_first(_Judge(reading, limits=limits, time_of=time_of).all())
 
 
 def all_is_well(reading: Reading) -> str:
@@ -74,6 +68,7 @@ class _Judge:
     def all(self) -> Iterator[Trouble]:
         locked = list(self._locks())
         self._is_locked = bool(locked)
+        yield from stops.paused(self._reading.pauses.value or (), time_of=self._time_of)
         yield from locked
         yield from self._no_workers()
         yield from self._mail_servers()
@@ -103,7 +98,7 @@ class _Judge:
             since = self._time_of(locks.held_since)
             parts.append(f"process {locks.holder} ({program}) has held some of the queue since {since}")
         text = f"The database is full of locks, and reminders are not claimed: {'; '.join(parts)}"
-        yield Trouble(kind="locks", text=self._with_waiting(text))
+        yield Trouble(kind="locks", text=self._with_waiting(text), harm="now")
 
     def _no_workers(self) -> Iterator[Trouble]:
         working, lost = self._workers()
@@ -113,26 +108,29 @@ class _Judge:
         if lost:
             who = "The only worker" if len(lost) == 1 else f"All {_limited(len(lost))} workers"
             text = f"{who} stopped answering at {self._time_of(max(one.heartbeat_at for one in lost))}"
-        yield Trouble(kind="no workers", text=self._with_waiting(text))
+        yield Trouble(kind="no workers", text=self._with_waiting(text), harm=self._harm())
 
     def _lost_workers(self) -> Iterator[Trouble]:
         working, lost = self._workers()
         if not working or not lost:
             return
-        first = min(one.heartbeat_at for one in lost)
-        names = ", ".join(one.id for one in lost[:2]) + (f" and {len(lost) - 2} more" if len(lost) > 2 else "")
+        names = ", ".join(f"{one.id} at {self._time_of(one.heartbeat_at)}" for one in lost[:2])
+        names += f" and {len(lost) - 2} more" if len(lost) > 2 else ""
         who = f"{len(lost)} of {_limited(len(lost) + len(working))} workers"
         if len(lost) > MAX_WORKERS:
             who = f"More than {MAX_WORKERS} workers"
         held = self._held_by([one.id for one in lost])
-        rest = f"{_count(held, 'reminder')} they hold {'is' if held == 1 else 'are'} taken back by the clock"
-        text = f"{who} stopped answering at {self._time_of(first)} ({names}); {rest if held else 'they hold nothing'}."
-        yield Trouble(kind="workers lost", text=text)
+        they = "it" if len(lost) == 1 else "they"
+        rest = f"{_count(held, 'reminder')} {they} held {'is' if held == 1 else 'are'} taken back by the clock"
+        text = f"{who} stopped answering ({names}); {rest if held else f'{they} held nothing'}."
+        yield Trouble(kind="workers lost", text=text, harm="now" if held else "notice")
 
     def _workers(self) -> tuple[list[Worker], list[Worker]]:
-        """Live workers, and workers that were lost and not replaced."""
+        """Live workers, and missed ones: lost and not replaced."""
         known = self._reading.workers.value or []
-        return [one for one in known if not one.is_lost and one.state == "alive"], _not_replaced(known)
+        return [one for one in known if not one.is_lost and one.state == "alive"], [
+            one for one in known if one.is_missed
+        ]
 
     def _mail_servers(self) -> Iterator[Trouble]:
         now = self._reading.at
@@ -144,29 +142,30 @@ class _Judge:
             if breaker.updated_at < now - FORGOTTEN_AFTER:
                 continue
             if breaker.tripped_at is not None:
-                by = breaker.tripped_by.replace(":", " ")
-                why = without_addresses(breaker.trip_reason)
-                text = (
-                    f"Nothing is sent by {server} since {by} stopped it at {self._time_of(breaker.tripped_at)} ({why})"
-                )
-                yield Trouble(kind="mail server tripped", text=self._with_waiting(text))
+                text = stops.tripped_text(breaker, time_of=self._time_of)
+                yield self._of_server("mail server tripped", text, resume=stops.reset(server))
                 continue
             kind, what = _of_failure(breaker)
-            yield Trouble(
-                kind=kind, text=self._with_waiting(f"The mail server {server} {what} since {self._time_of(since)}")
-            )
+            yield self._of_server(kind, f"The mail server {server} {what} since {self._time_of(since)}")
 
     def _failing(self, breaker: Found) -> Iterator[Trouble]:
-        """A server that failed at its last attempt, with reminders that wait for a retry: while few are due, its
-        breaker stays closed."""
-        queue, worked, failed = self._reading.queue.value, breaker.last_success_at, breaker.last_failure_at
-        if queue is None or not queue.retrying or failed is None or failed < self._reading.at - FORGOTTEN_AFTER:
-            return
-        if breaker.failures and (worked is None or worked < failed):
+        """A server that failed at its last attempt, until it takes a mail: while few reminders are due, its breaker
+        stays closed."""
+        failed = breaker.last_failure_at
+        if self._is_failing(breaker):
             kind, _ = _of_failure(breaker)
             did = "did not answer" if kind == "mail server frozen" else "refused"
             text = f"The mail server {breaker.server} {did} when it was last tried at {self._time_of(failed)}"
-            yield Trouble(kind=kind, text=self._with_waiting(text))
+            yield self._of_server(kind, text)
+
+    def _is_failing(self, breaker: Found) -> bool:
+        worked, failed = breaker.last_success_at, breaker.last_failure_at
+        if not breaker.failures or failed is None or failed < self._reading.at - FORGOTTEN_AFTER:
+            return False
+        return worked is None or bool(worked < failed)
+
+    def _of_server(self, kind: str, text: str, *, resume: Resume | None = None) -> Trouble:
+        return Trouble(kind=kind, text=self._with_waiting(text), harm=self._harm(), resume=resume)
 
     def _clock(self) -> Iterator[Trouble]:
         clock = self._reading.clock.value
@@ -174,11 +173,12 @@ class _Judge:
             return
         does = "lost workers are not noticed and nothing is tidied up"
         if clock.swept_at is None:
-            yield Trouble(kind="clock", text=f"The clock has never run (start it with: snoozer clock); {does}.")
+            text = f"The clock has never run (start it with: snoozer clock); {does}."
+            yield Trouble(kind="clock", text=text, harm="risk")
         elif self._reading.at - clock.swept_at > self._limits.clock:
             silent = age(self._reading.at - clock.swept_at)
             text = f"The clock has been silent since {self._time_of(clock.swept_at)}, for {silent}; {does}."
-            yield Trouble(kind="clock", text=text)
+            yield Trouble(kind="clock", text=text, harm="risk")
 
     def _slow_server(self) -> Iterator[Trouble]:
         """Detects slow servers from the number of claims held, long before a worker gives up."""
@@ -188,7 +188,7 @@ class _Judge:
         breakers = [
             one for one in self._reading.breakers.value or () if one.updated_at > self._reading.at - FORGOTTEN_AFTER
         ]
-        if any(one.state != "closed" for one in breakers):
+        if any(one.state != "closed" or self._is_failing(one) for one in breakers):
             return
         heard = self._reading.at - self._limits.dead_after / 2
         answering = {one.id for one in workers if not one.is_lost and one.heartbeat_at > heard}
@@ -199,17 +199,19 @@ class _Judge:
             oldest = min(one.oldest for one in held)
             waits = f"{_count(slow, 'reminder is', 'reminders are')} in delivery since {self._time_of(oldest)} or later"
             if attempts.just_sent:
-                yield Trouble(kind="mail server slow", text=f"{server} is slow: {waits}; {_NOTHING_IS_LOST}.")
+                text = self._with_waiting(f"{server} is slow: {waits}")
+                yield Trouble(kind="mail server slow", text=text, harm="now")
             else:
                 text = f"{server} has not answered for {age(self._reading.at - oldest)}: {waits}"
-                yield Trouble(kind="mail server frozen", text=f"{text}; {_NOTHING_IS_LOST}.")
+                yield Trouble(kind="mail server frozen", text=self._with_waiting(text), harm="now")
         elif attempts.reply_seconds is not None and attempts.reply_seconds >= SLOW_REPLY_SECONDS:
             text = f"{server} is slow: it takes {seconds(attempts.reply_seconds)} to accept a reminder"
-            yield Trouble(kind="mail server slow", text=self._with_waiting(text))
+            yield self._of_server("mail server slow", text)
 
     def _backlog(self) -> Iterator[Trouble]:
         queue, minutes = self._reading.queue.value, self._reading.backlog.value
-        if queue is None or self._oldest_due() <= LATE:
+        is_stopped = any(stops.is_stopped(one, now=self._reading.at) for one in self._reading.breakers.value or ())
+        if queue is None or self._oldest_due() <= LATE or is_stopped:
             return
         verb = "is" if queue.due == 1 else "are"
         latest, before = (minutes.latest, minutes.before) if minutes else (None, None)
@@ -220,12 +222,20 @@ class _Judge:
         # The page stops counting long before the recorded minutes do.
         if due is not None and before is not None and due > before * GROWTH + GROWTH_ROWS:
             text = f"The backlog grows: {late}; some minutes ago {before:,} were."
-            yield Trouble(kind="backlog", text=text)
         else:
-            yield Trouble(kind="backlog", text=f"Reminders go out late: {late}.")
+            text = f"Reminders go out late: {late}."
+        yield Trouble(kind="backlog", text=text, harm="now")
 
     def _mailboxes(self) -> Iterator[Trouble]:
         health = self._reading.mailboxes.value
+        if health is not None and health.silent_since is not None:
+            have, since = "has" if health.silent == 1 else "have", self._time_of(health.silent_since)
+            mailboxes = f"{health.silent:,} of {_count(health.connected, 'mailbox', 'mailboxes')}"
+            text = (
+                f"{mailboxes} {have} had no answer of {'its' if health.silent == 1 else 'their'} server since {since}"
+            )
+            text = f"{text}; what is due there waits, and {_NOTHING_IS_LOST}."
+            yield Trouble(kind="mailboxes", text=text, harm=_harm(now=health.late))
         if health is None or not (health.left_alone or health.late):
             return
         parts = []
@@ -237,32 +247,33 @@ class _Judge:
             parts.append(f"{_count(health.overdue, 'message is', 'messages are')} not back in the inbox, since {since}")
         text = "; ".join(parts)
         start = " (start one with: snoozer mailbox)" if health.left_alone else ""
-        yield Trouble(kind="mailboxes", text=f"{text[0].upper()}{text[1:]}{start}.")
+        kind, harm = "mailboxes unwatched" if health.left_alone else "mailboxes", _harm(now=health.late)
+        yield Trouble(kind=kind, text=f"{text[0].upper()}{text[1:]}{start}.", harm=harm)
 
     def _unread(self) -> Iterator[Trouble]:
         if missing := self._reading.missing:
             text = (
                 f"The database answers slowly: {_count(len(missing), 'figure was', 'figures were')} not read in time."
             )
-            yield Trouble(kind="unread", text=text)
+            yield Trouble(kind="unread", text=text, harm="risk")
 
     def _stopped_servers(self) -> Iterator[Trouble]:
         for breaker in self._reading.breakers.value or ():
             if breaker.tripped_at is not None and breaker.updated_at < self._reading.at - FORGOTTEN_AFTER:
                 by, hour = breaker.tripped_by.replace(":", " "), self._time_of(breaker.tripped_at)
                 text = f"{breaker.server} is not used since {by} stopped it at {hour}, and nothing waits for it."
-                yield Trouble(kind="mail server stopped", text=text, is_notice=True)
+                yield Trouble(kind="mail server stopped", text=text, harm="notice", resume=stops.reset(breaker.server))
 
     def _uncertain(self) -> Iterator[Trouble]:
         queue, sends = self._reading.queue.value, self._reading.uncertain.value
         if queue is not None and queue.uncertain:
             since = f", the first since {self._time_of(sends[0].uncertain_at)}" if sends else ""
             text = f"{_many(queue.uncertain, 'reminder')} may have been sent, and it is not known{since}."
-            yield Trouble(kind="uncertain", text=text, is_notice=True)
+            yield Trouble(kind="uncertain", text=text, harm="notice")
         if queue is not None and queue.deferred:
             verb = "is" if queue.deferred == 1 else "are"
             text = f"{_many(queue.deferred)} {verb} due that only a newer release can send."
-            yield Trouble(kind="deferred", text=text, is_notice=True)
+            yield Trouble(kind="deferred", text=text, harm=self._harm())
 
     def _cases(self) -> Iterator[Trouble]:
         queue, new = self._reading.queue.value, self._reading.new_cases.value
@@ -271,16 +282,36 @@ class _Judge:
         lately = f", {_many(new, None)} of them in the last hour" if new else ""
         verb = "waits" if queue.cases == 1 else "wait"
         kind = "cases new" if new else "cases"
-        yield Trouble(kind=kind, text=f"{_many(queue.cases, 'case')} {verb} for a decision{lately}.", is_notice=True)
+        yield Trouble(kind=kind, text=f"{_many(queue.cases, 'case')} {verb} for a decision{lately}.", harm="notice")
+
+    def _harm(self) -> Harm:
+        """The harm of an outage that delays every reminder."""
+        is_unknown = not self._reading.waiting.in_time
+        return _harm(now=self._oldest_late() > HURT or (is_unknown and self._unsent() > 0))
 
     def _with_waiting(self, text: str) -> str:
-        """The sentence, followed by the number of waiting reminders and the assurance that they are kept."""
-        queue = self._reading.queue
+        """The sentence, followed by how many reminders of how many people wait, since when, and the assurance that they
+        are kept."""
+        late, queue = self._reading.waiting, self._reading.queue
+        if late.value is not None and late.in_time and late.value.rows:
+            number, people = late.value.rows, _count(late.value.people, "person", "people")
+            many = f"{_count(number, 'reminder')}{' or more' if late.value.is_partial else ''} of {people}"
+            waits = "waits" if number == 1 else "wait, the oldest"
+            since = self._time_of(self._reading.at - self._oldest_late())
+            return f"{text}; {many} {waits} since {since}; {_NOTHING_IS_LOST}."
         if queue.value is None or not queue.in_time:
             return f"{text}; {_NOTHING_IS_LOST}."
-        waiting = queue.value.unsent
+        waiting = self._unsent()
         waits = f"{_many(waiting)} {'waits' if waiting == 1 else 'wait'}" if waiting else "nothing waits"
         return f"{text}; {waits}; {_NOTHING_IS_LOST}."
+
+    def _unsent(self) -> int:
+        queue = self._reading.queue.value
+        return queue.unsent if queue else 0
+
+    def _oldest_late(self) -> timedelta:
+        late = self._reading.waiting
+        return timedelta(seconds=late.value.longest or 0.0) if late.value and late.in_time else timedelta(0)
 
     def _oldest_due(self) -> timedelta:
         queue = self._reading.queue.value
@@ -289,6 +320,10 @@ class _Judge:
     def _held_by(self, ids: list[str]) -> int:
         held = self._reading.held.value or {}
         return sum(held[id].rows for id in ids if id in held)
+
+
+def _harm(*, now: bool) -> Harm:
+    return "now" if now else "risk"
 
 
 def _of_failure(breaker: Found) -> tuple[str, str]:
@@ -304,18 +339,6 @@ def _of_failure(breaker: Found) -> tuple[str, str]:
 def _limited(workers: int) -> str:
     """A number of workers; beyond MAX_WORKERS it is only a lower bound."""
     return str(workers) if workers <= MAX_WORKERS else f"more than {MAX_WORKERS}"
-
-
-def _not_replaced(workers: list[Worker]) -> list[Worker]:
-    """Workers that were lost recently without a later replacement."""
-    lost = sorted((one for one in workers if one.is_lost), key=lambda one: one.heartbeat_at)
-    started = sorted(one.started_at for one in workers if not one.is_lost)
-    for one in list(lost):
-        later = next((at for at in started if at > one.heartbeat_at), None)
-        if later is not None:
-            started.remove(later)
-            lost.remove(one)
-    return lost
 
 
 def _count(number: int, one: str, many: str | None = None) -> str:

@@ -32,6 +32,7 @@ _SENTENCES = {
     "set aside": N_("It may have been sent before this Snoozer was restored, so its operators decide."),
     "reactivated": N_("An operator sent it back to work."),
     "dismissed": N_("An operator closed the case. Nothing more is sent."),
+    "act undone": N_("An operator took that back, and it waits for a decision again."),
     "delayed": N_("An operator put its next try off."),
     "attempts raised": N_("An operator allowed more tries."),
     "settled as sent": N_("An operator found that it had been sent."),

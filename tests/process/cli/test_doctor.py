@@ -58,20 +58,20 @@ def test_a_healthy_installation_ends_in_0(healthy: Engine, postgres_url: str, tm
         smtp = f"smtp://127.0.0.1:{server.smtp_server().port}"
         ended = examine(url=postgres_url, home=tmp_path, SMTP_URL=smtp, BASE_URL="https://snoozer.example")
     assert (ended.returncode, ended.stderr) == (0, "")
-    assert ended.stdout.splitlines()[-1] == "Everything that was examined is as promised. Left out: sender's domain."
+    assert ended.stdout.splitlines()[0] == "Everything that was examined is as promised. Left out: sender's domain."
     assert "\x1b" not in ended.stdout
     for invariant in health_checks.INVARIANTS:
         assert f"invariant {invariant.replace('_', ' ')}" in ended.stdout
 
 
-def test_the_last_sentence_says_no_more_than_the_lines_above_it(
+def test_the_first_sentence_says_no_more_than_the_lines_below_it(
     healthy: Engine, postgres_url: str, tmp_path: Path
 ) -> None:
     """Everything was as promised while the breaker was open and cases waited."""
     a_snooze(healthy, inactive=True, outcome="retired", finished_at=now())
     ended = examine(url=postgres_url, home=tmp_path, BASE_URL="https://snoozer.example")
     left_out = "Left out: mail server, sender's domain."
-    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (
+    assert (ended.returncode, ended.stdout.splitlines()[0]) == (
         0,
         f"Nothing is wrong. Advice on: cases. {left_out}",
     )
@@ -81,10 +81,24 @@ def test_the_last_sentence_says_no_more_than_the_lines_above_it(
             text("INSERT INTO circuit_breakers (server, state, opened_at) VALUES ('mail.example:25', 'open', now())")
         )
     ended = examine(url=postgres_url, home=tmp_path, BASE_URL="https://snoozer.example")
-    assert (ended.returncode, ended.stdout.splitlines()[-1]) == (
+    assert (ended.returncode, ended.stdout.splitlines()[0]) == (
         1,
-        f"Wrong: workers, breaker; see above for what to do. Advice on: cases. {left_out}",
+        f"Wrong: workers, breaker; see below for what to do. Advice on: cases. {left_out}",
     )
+
+
+def test_wrong_checks_come_first_and_settings_only_if_asked_for(
+    healthy: Engine, postgres_url: str, tmp_path: Path
+) -> None:
+    with healthy.begin() as connection:
+        connection.execute(text("DELETE FROM workers"))
+    short = examine(url=postgres_url, home=tmp_path).stdout
+    order = [short.index(word) for word in ("Wrong: workers", "No worker is alive", "PostgreSQL ")]
+    assert order == sorted(order)
+    assert "SNOOZER_LEASE_SECONDS" not in short
+    long = examine("--settings", url=postgres_url, home=tmp_path).stdout
+    assert "SNOOZER_LEASE_SECONDS" in long
+    assert "Config(" not in long
 
 
 def test_a_dropped_index_of_the_claim_and_a_disabled_trigger_are_wrong(empty_database: Engine, tmp_path: Path) -> None:
@@ -108,7 +122,7 @@ def test_rows_that_no_worker_knows_are_wrong(healthy: Engine, postgres_url: str,
 
 def test_no_secret_is_printed(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
     smtp = "smtps://carrier:hush-hush@127.0.0.1:9"
-    for arguments in ((), ("--json",)):
+    for arguments in (("--settings",), ("--json",)):
         ended = examine(*arguments, url=postgres_url, home=tmp_path, SMTP_URL=smtp)
         password = healthy.url.password
         assert password

@@ -75,14 +75,16 @@ SELECT
     ) AS deferred
 
 -- name: mailboxes
--- Connected mailboxes: how many there are, are watched by no process, cannot be used for some minutes, and how many messages
--- in them should be back, as support/mailboxes.sql counts; and whether one is left alone, or overdue, for over a minute.
+-- Connected mailboxes: how many there are, are watched by no process, have a server that does not answer, cannot be used for
+-- some minutes, and how many messages in them should be back, as support/mailboxes.sql counts; and whether one is left alone, or overdue, for over a minute.
 SELECT
     count(mailboxes.id) AS connected,
     count(*) FILTER (WHERE state <> 'paused' AND COALESCE(owned_until, '-infinity') <= clock_timestamp()) AS unwatched,
     COALESCE(
         bool_or(state <> 'paused' AND COALESCE(owned_until, '-infinity') < clock_timestamp() - INTERVAL '1 minute'), FALSE
     ) AS left_alone,
+    count(*) FILTER (WHERE problem IN ('gone', 'unreachable')) AS silent,
+    min(problem_since) FILTER (WHERE problem IN ('gone', 'unreachable')) AS silent_since,
     count(*) FILTER (WHERE problem_since < clock_timestamp() - INTERVAL '5 minutes') AS failing,
     overdue.count AS overdue,
     overdue.oldest,

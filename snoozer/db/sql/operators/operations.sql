@@ -43,6 +43,34 @@ FROM counted
 WHERE operation.id = :id
 RETURNING counted.rows
 
+-- name: freeze_done
+-- Freeze the rows that a finished operation has changed as the members of the operation that undoes it.
+WITH added AS (
+    INSERT INTO operation_members (operation_id, snooze_id)
+    SELECT :id, member.snooze_id
+    FROM operation_members AS member
+    WHERE member.operation_id = :undone
+      AND member.result = 'done'
+    RETURNING snooze_id
+),
+counted AS (
+    SELECT count(*) AS rows FROM added
+)
+UPDATE operations AS operation
+SET members = counted.rows
+FROM counted
+WHERE operation.id = :id
+RETURNING counted.rows
+
+-- name: find_undoable
+-- The act of an operation that has changed rows and finished within :lately, if :acts has it.
+SELECT act
+FROM operations
+WHERE id = :id
+  AND act = ANY(CAST(:acts AS text[]))
+  AND done > 0
+  AND finished_at > clock_timestamp() - CAST(:lately AS interval)
+
 -- name: freeze_paused
 -- Freeze all rows that a pause has set aside as the members of an operation, in the transaction that ends the pause. An
 -- ended pause sets no more rows aside, so there are no others.

@@ -110,10 +110,37 @@ FROM (
 SELECT COALESCE(sum(size), 0)
 FROM pg_ls_waldir()
 
+-- name: replies
+-- How many reminders were sent in the last seconds, and how long the mail server took to take one, by its newest replies
+-- of the last minute.
+SELECT
+    (
+        SELECT count(*)
+        FROM reminder_sends
+        WHERE state = 'sent'
+          AND channel = 'email'
+          AND sent_at > CURRENT_TIMESTAMP - CAST(:just_now AS interval)
+    ) AS just_sent,
+    (
+        SELECT percentile_cont(0.5) WITHIN GROUP (ORDER BY seconds)
+        FROM (
+            SELECT CAST(extract(epoch FROM sent_at - dot_authorised_at) AS double precision) AS seconds
+            FROM reminder_sends
+            WHERE state = 'sent'
+              AND channel = 'email'
+              AND sent_at > CURRENT_TIMESTAMP - INTERVAL '1 minute'
+              AND resolution IS NULL
+            ORDER BY sent_at DESC
+            LIMIT 100
+        ) AS newest
+    ) AS reply_seconds
+
 -- name: workers
--- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. Lost ones
--- first, then by host and start; at most :most of each, so that long lists do not hide each other.
-WITH known AS (
+-- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. Each later
+-- start of any worker, even of a worker that was lost later, replaces a lost worker; `is_missed` if none did. Missed ones
+-- first, then lost ones, then by host and start; at most :most of lost and of others, so that long lists do not hide
+-- each other.
+WITH known AS MATERIALIZED (
     SELECT
         *,
         COALESCE(stopped_at, clock_timestamp()) - heartbeat_at > CAST(:dead_after AS interval) AS is_lost
@@ -121,13 +148,32 @@ WITH known AS (
     WHERE state <> 'dead'
        OR stopped_at > clock_timestamp() - CAST(:lately AS interval)
 ),
+missed AS (
+    -- Since any moment, so many more were lost than started. A start at the moment of a loss came before it.
+    SELECT COALESCE(max(excess), 0) AS number
+    FROM (
+        SELECT sum(change) OVER (ORDER BY at DESC, change DESC ROWS UNBOUNDED PRECEDING) AS excess
+        FROM (
+            SELECT heartbeat_at AS at, 1 AS change FROM known WHERE is_lost
+            UNION ALL
+            SELECT started_at, -1 FROM known
+        ) AS changes
+    ) AS since
+),
 worker AS (
-    SELECT *, row_number() OVER (PARTITION BY is_lost ORDER BY host, started_at, id) AS number
+    SELECT
+        *,
+        is_lost AND row_number() OVER (PARTITION BY is_lost ORDER BY heartbeat_at DESC, id)
+            <= (SELECT number FROM missed) AS is_missed
     FROM known
     WHERE state <> 'dead'
        OR is_lost
+),
+listed AS (
+    SELECT *, row_number() OVER (PARTITION BY is_lost ORDER BY is_missed DESC, host, started_at, id) AS number
+    FROM worker
 )
-SELECT id, version, host, state, started_at, heartbeat_at, batch_size, concurrency, is_lost
-FROM worker
+SELECT id, version, host, state, started_at, heartbeat_at, batch_size, concurrency, is_lost, is_missed
+FROM listed
 WHERE number <= :most
 ORDER BY is_lost DESC, number

@@ -58,13 +58,16 @@ RETURNING breaker.server
 
 -- name: reset
 -- An operator closes the breaker, tripped or not: workers send by this mail server again, at once. No row if it is
--- unknown, or closed without failures.
+-- unknown, or closed without failures. `closed_at` says that the server was away, which the stop of an operator does not.
 UPDATE circuit_breakers
 SET state = 'closed',
     failures = 0,
     opened_at = NULL,
     away_since = NULL,
-    closed_at = clock_timestamp(),
+    closed_at = CASE
+        WHEN away_since < tripped_at - INTERVAL '1 second' OR tripped_at IS NULL THEN clock_timestamp()
+        ELSE closed_at
+    END,
     refuses_everybody = FALSE,
     probe_token = NULL,
     probe_at = NULL,

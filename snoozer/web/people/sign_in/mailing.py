@@ -4,6 +4,7 @@ import logging
 import secrets
 from datetime import UTC, datetime
 from threading import BoundedSemaphore, Timer
+from typing import Literal
 
 from snoozer.mail import compose, headers
 from snoozer.mail.smtp import client as smtp_client
@@ -21,18 +22,21 @@ MAX_MAILS_IN_FLIGHT = 16
 _mails_in_flight = BoundedSemaphore(MAX_MAILS_IN_FLIGHT)
 
 
-def send_invitation(invitation: Invitation, *, settings: Settings) -> None:
-    """Mails the link and the code in the background, at most once. Returns at once, so that the response does not
-    show how long it takes."""
+Template = Literal["sign_in", "confirmation"]
+
+
+def send_invitation(invitation: Invitation, *, settings: Settings, template: Template = "sign_in") -> None:
+    """Mails the link and the code in the background, at most once; for a confirmation, only the code. Returns at once,
+    so that the response does not show how long it takes."""
     if not _mails_in_flight.acquire(blocking=False):
         log.error("A sign-in mail was not sent: the mail server still holds the ones before it")
         return
-    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings, current_language()))
+    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings, template, current_language()))
     timer.name, timer.daemon = "sign-in-mail", True
     timer.start()
 
 
-def _send(invitation: Invitation, settings: Settings, language: str) -> None:
+def _send(invitation: Invitation, settings: Settings, template: Template, language: str) -> None:
     try:
         server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
         mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
@@ -42,7 +46,7 @@ def _send(invitation: Invitation, settings: Settings, language: str) -> None:
             "minutes": str(int(LINK_LIFETIME.total_seconds() // 60)),
         }
         message = compose.compose_notice(
-            "sign_in",
+            template,
             words,
             to=invitation.email,
             mail_from=settings.mail_from,

@@ -28,7 +28,10 @@ def signed_in(token: str, *, lifetime: timedelta = accounts.SESSION_LIFETIME) ->
     security_log.record("signed_in", account=account.id, network=network_id())
     onward = auth.local_path(session.get("onward"))
     response = make_response(redirect(url_for("mailbox.browse") if onward == "/" else onward, code=303))
+    kept = session.get(auth.KEPT_ACT)
     session.clear()
+    if kept is not None and kept["account"] == account.id:
+        session[auth.KEPT_ACT] = kept
     auth.set_cookie(response, "session", token, days=lifetime.days)
     auth.delete_cookie(response, "browser")
     auth.trust_browser(response, email=account.email, forgotten=account.browsers_forgotten)

@@ -1,11 +1,11 @@
 -- How late reminders are: those sent in the last hour, and those that wait and should have come; in bands and percentiles.
--- In seconds from the promise, or from the end of the rest that deferred it. Paused reminders are not late, nor are
+-- In seconds from the promise, or from the end of the rest that deferred it; and of how many people. Paused reminders are not late, nor are
 -- future ones. At most `most` are measured of each kind, the newest of the sent ones; with `only`, of one kind.
 WITH waiting AS MATERIALIZED (
-    SELECT unsent.promise
+    SELECT unsent.promise, unsent.person
     FROM (
         (
-            SELECT snooze_due_at(snooze) AS promise
+            SELECT snooze_due_at(snooze) AS promise, lower(user_email) AS person
             FROM email_snoozes AS snooze
             WHERE NOT inactive
               AND claimed_at IS NULL
@@ -15,7 +15,7 @@ WITH waiting AS MATERIALIZED (
         )
         UNION ALL
         (
-            SELECT snooze_due_at(snooze)
+            SELECT snooze_due_at(snooze), lower(user_email)
             FROM email_snoozes AS snooze
             WHERE NOT inactive
               AND claimed_at IS NULL
@@ -25,7 +25,7 @@ WITH waiting AS MATERIALIZED (
             LIMIT CAST(:most AS bigint)
         )
         UNION ALL
-        SELECT snooze_due_at(snooze)
+        SELECT snooze_due_at(snooze), lower(user_email)
         FROM email_snoozes AS snooze
         WHERE claimed_at IS NOT NULL
     ) AS unsent
@@ -33,7 +33,9 @@ WITH waiting AS MATERIALIZED (
     LIMIT CAST(:most AS bigint)
 ),
 sent AS MATERIALIZED (
-    SELECT CAST(extract(epoch FROM send.sent_at - COALESCE(send.late_from, send.scheduled_for)) AS double precision) AS seconds
+    SELECT
+        CAST(extract(epoch FROM send.sent_at - COALESCE(send.late_from, send.scheduled_for)) AS double precision) AS seconds,
+        lower(send.user_email) AS person
     FROM reminder_sends AS send
     WHERE send.state = 'sent'
       AND send.channel = 'email'
@@ -43,11 +45,11 @@ sent AS MATERIALIZED (
     LIMIT CAST(:most AS bigint)
 ),
 late AS MATERIALIZED (
-    SELECT 'waits' AS what, CAST(extract(epoch FROM CURRENT_TIMESTAMP - promise) AS double precision) AS seconds
+    SELECT 'waits' AS what, CAST(extract(epoch FROM CURRENT_TIMESTAMP - promise) AS double precision) AS seconds, person
     FROM waiting
     WHERE promise <= CURRENT_TIMESTAMP
     UNION ALL
-    SELECT 'sent', seconds
+    SELECT 'sent', seconds, person
     FROM sent
 )
 SELECT
@@ -59,6 +61,7 @@ SELECT
     count(*) FILTER (WHERE late.seconds > 1800) AS more,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY late.seconds) AS p50,
     percentile_cont(0.99) WITHIN GROUP (ORDER BY late.seconds) AS p99,
+    count(DISTINCT late.person) AS people,
     max(late.seconds) AS max
 FROM (VALUES ('sent'), ('waits')) AS kind (what)
 LEFT JOIN late ON late.what = kind.what

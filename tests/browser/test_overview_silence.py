@@ -1,0 +1,73 @@
+"""Figures of a database that does not answer are not shown as current ones: measured in an open overview."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Browser, expect
+from sqlalchemy import Engine
+
+from tests.browser.live import a_browser, listening, site_with_streams
+from tests.factories import People
+from tests.stalling import StallingWay
+from tests.web.live_site import LiveSite
+from tests.web.overviews import a_breaker, all_is_well
+
+pytestmark = pytest.mark.browser
+
+# The page says so within five seconds of the last figures, and looks each second; the rest is for a busy machine.
+WITHIN_MILLISECONDS = 8000
+
+
+@pytest.fixture
+def way(postgres_url: str) -> Iterator[StallingWay]:
+    with StallingWay(postgres_url) as way:
+        yield way
+
+
+@pytest.fixture
+def live(migrated: Engine, way: StallingWay, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveSite]:
+    with site_with_streams(way.url, tmp_path_factory.mktemp("silence")) as site:
+        yield site
+
+
+@pytest.mark.parametrize("is_paused", [False, True])
+def test_the_verdict_gives_way_while_the_database_does_not_answer(
+    chromium: Browser, live: LiveSite, way: StallingWay, engine: Engine, people: People, is_paused: bool
+) -> None:
+    all_is_well(engine)
+    a_breaker(engine)
+    context = a_browser(chromium, live, people.operator())
+    page = listening(context, "/admin")
+    silence, verdict, place = page.locator("#silence"), page.locator("#verdict"), page.locator("#place")
+    expect(silence).to_be_hidden()
+    expect(verdict).to_contain_text("All is well")
+    if is_paused:
+        page.get_by_role("button", name="Pause").click()
+    way.stall()
+    expect(silence).to_contain_text(
+        re.compile(r"The database has not answered for [5-9] s; these figures are of \d\d:\d\d:\d\d\."),
+        timeout=WITHIN_MILLISECONDS,
+    )
+    expect(verdict).to_be_hidden()
+    expect(place).to_have_css("filter", "grayscale(1)")
+    way.flow()
+    expect(silence).to_be_hidden()
+    expect(verdict).to_be_visible()
+    expect(place).to_have_css("filter", "none")
+    context.close()
+
+
+def test_a_process_that_does_not_answer_is_not_taken_for_the_database(
+    chromium: Browser, live: LiveSite, engine: Engine, people: People
+) -> None:
+    all_is_well(engine)
+    context = a_browser(chromium, live, people.operator())
+    page = listening(context, "/admin")
+    context.set_offline(True)
+    expect(page.locator("#silence")).to_contain_text(
+        re.compile(r"Snoozer has not answered for \d+ s"), timeout=WITHIN_MILLISECONDS
+    )
+    context.set_offline(False)
+    expect(page.locator("#silence")).to_be_hidden()
+    context.close()
