@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from snoozer.timephrase.context import ParseContext, WorkingHours
 from snoozer.timephrase.date_expr import plus_months
+from snoozer.timephrase.date_format import DateFormat
 from snoozer.timephrase.datetime_expr import DateTimeExpr, ResolvedTime, abbreviation_error
 from snoozer.timephrase.describe import describe
 from snoozer.timephrase.duration_expr import Duration, RoughDuration
@@ -88,10 +89,7 @@ def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -
         raise ParseError(
             "too_far", gettext("The present moment is at the end of the calendar; give one within it.")
         ) from None
-    region = locale.region
-    return ParseContext(
-        now=instant, zone=name, today=today, hours=hours, month_first=region.month_first, twelve_hour=region.twelve_hour
-    )
+    return ParseContext(now=instant, zone=name, today=today, hours=hours, dates=DateFormat(locale.region))
 
 
 def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: Locale) -> tuple[str, ...]:
@@ -269,7 +267,7 @@ def _result(
             wall_zone=resolved.zone,
             flags=flags,
             alternative=alternative,
-            month_first=context.month_first,
+            dates=context.dates,
             condition=condition,
             recurrence=recurrence,
             following=context.local(following) if following else None,
@@ -283,7 +281,7 @@ def _check_lead(resolved: ResolvedTime, context: ParseContext) -> None:
         instead: tuple[str, ...] = ()
         if resolved.alternative:
             other = context.local(resolved.alternative)
-            instead = (f"{other:%Y-%m-%d}" if other.time() == context.hours.morning else f"{other:%Y-%m-%d %H:%M}",)
+            instead = (context.phrase(other, None if other.time() == context.hours.morning else other.time()),)
         raise ParseError("past", gettext("That time has passed; choose one that is still to come."), instead)
     if at - context.now < MIN_LEAD:
         raise ParseError(

@@ -9,8 +9,9 @@ from snoozer.db.queries import Found
 from snoozer.db.queries.cases import MAX_AHEAD
 from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.state_words import Answer, was_sent
+from snoozer.timephrase.describe import span_in_words
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
+from snoozer.web.text.time_format import TimeFormatter, count_in_words
 
 _ANSWERS: dict[Answer, str] = {"yes": "Yes", "no": "No", "perhaps": "Perhaps", "not yet": "No"}
 

@@ -69,11 +69,11 @@ def test_an_unclear_phrase_raises_its_code(error_of: ErrorOf, phrase: str, code:
         ("friday 13", "friday 13:00"),
         ("every third friday", "every 3 weeks on friday"),
         ("in 5 minutes tomorrow", "in 5 minutes"),
-        ("3/4/2026", "2026-04-03"),
+        ("3/4/2026", "April 3"),
         ("17:30p", "17:30"),
         ("tomorrow 2h", "tomorrow 2:00"),
         ("this christmas", "christmas"),
-        ("3/4/2026 9am", "2026-04-03 09:00"),
+        ("3/4/2026 9am", "April 3 9:00 am"),
     ],
 )
 def test_an_error_suggests_what_may_have_been_meant(error_of: ErrorOf, phrase: str, offered: str) -> None:
