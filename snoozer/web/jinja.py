@@ -16,6 +16,7 @@ from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
 from snoozer.web.mailboxes.mail.files import FRAME_SANDBOX
+from snoozer.web.operators.audit_texts import actor_text
 from snoozer.web.text.arrival_text import rest_text
 from snoozer.web.text.browser_name import browser_in_words
 from snoozer.web.text.history import group_by_day
@@ -63,6 +64,7 @@ def init_app(app: Flask) -> None:
         rest_text=rest_text,
         browser=browser_in_words,
         fingerprint=_fingerprint,
+        actor=actor_text,
     )
 
 

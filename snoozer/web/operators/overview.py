@@ -77,8 +77,10 @@ def changes(account: Account) -> ResponseReturnValue:
 
 def _charts(reading: Reading) -> dict[str, tuple[str, charts.Chart]]:
     history = reading.history.value or {}
+    # Only minutes that have ended are recorded.
+    until = (reading.history.at or reading.at).replace(second=0, microsecond=0)
     return {
-        name: (title, charts.chart(history[name], step=CHARTS[name][1], rows_of=rows_of))
+        name: (title, charts.chart(history[name], step=CHARTS[name][1], rows_of=rows_of, until=until))
         for name, (rows_of, title) in TABLES.items()
         if name in history
     }
