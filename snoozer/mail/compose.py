@@ -34,7 +34,7 @@ from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.reminder import Member, Send
 from snoozer.resources import resource_folder
 from snoozer.timephrase.date_format import DateFormat
-from snoozer.timephrase.zones import zone_or_utc
+from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_, catalogue, language_of, speaking
 from snoozer.translations import gettext as _
 
@@ -339,7 +339,7 @@ class _Wording:
         """`Berlin time`; an offset such as `UTC+05:30` if the zone is not named after a place."""
         key = getattr(zone, "key", "UTC")
         if "/" in key and not key.startswith("Etc/"):
-            return self.zone % {"place": key.rpartition("/")[2].replace("_", " ")}
+            return self.zone % {"place": zone_in_words(key.rpartition("/")[2])}
         minutes = int((instant.astimezone(zone).utcoffset() or timedelta()) / timedelta(minutes=1))
         return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
 

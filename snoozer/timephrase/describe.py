@@ -6,7 +6,7 @@ from functools import partial
 
 from snoozer.timephrase.date_format import MONTH_NAMES, WEEKDAY_NAMES, DateFormat
 from snoozer.timephrase.recurrence import Recurrence
-from snoozer.timephrase.zones import resolve_wall_time, zone_of
+from snoozer.timephrase.zones import resolve_wall_time, zone_in_words, zone_of
 from snoozer.translations import N_, ngettext, npgettext
 from snoozer.translations import gettext as _
 
@@ -90,10 +90,10 @@ def describe(
 ) -> str:
     """The whole sentence. `at`, `now`, `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
     day = partial(dates.day_from, today=now)
-    when = f"{day(at)}, {_clear_time(at, zone, dates)} ({distance(at - now)}), {zone}"
+    when = f"{day(at)}, {_clear_time(at, zone, dates)} ({distance(at - now)}), {zone_in_words(zone)}"
     if wall_zone != zone:
         there = f"{day(wall)}, {dates.clear_hour(wall)}"
-        when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=wall_zone)
+        when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=zone_in_words(wall_zone))
     if condition:
         when = _("If no one replies by then: %(when)s", when=when)
     if recurrence:

@@ -28,7 +28,7 @@ MAX_SUGGESTIONS = 3
 _LETTERS = re.compile(r"[a-z']+")
 _T_OF_ISO = re.compile(r"(?:(?<=-[0-9]{2})|(?<=[0-9]{8}))t(?=[0-9])")
 _QUARTER = 15
-_BARE_HOUR = re.compile(r"(^| )[0-9]{1,2}$")
+_LAST_HOUR = re.compile(r"(^| )[0-9]{1,2}(?::[0-9]{2})?$")
 _DEFAULT_HOURS = WorkingHours()
 _ENDS = ("until 24 December", "10 times", "for 3 weeks")
 _REJECTIONS = {
@@ -101,7 +101,7 @@ def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: 
         tidy = " ".join(candidate.split())
         with suppress(ParseError):
             parsed = _evaluate(tidy, context, locale)
-            tidy = _with_minutes(tidy, parsed, context, locale)
+            tidy = _with_clear_hour(tidy, parsed, context, locale)
             repeats = normalize(tidy) in map(normalize, found) or (tidy in defaults and _meaning(parsed) in meanings)
             if not repeats:
                 found.append(tidy)
@@ -115,11 +115,12 @@ def _meaning(parsed: ParsedTime) -> object:
     return parsed.at, parsed.recurrence, parsed.condition
 
 
-def _with_minutes(phrase: str, parsed: ParsedTime, context: ParseContext, locale: Locale) -> str:
-    """The phrase with the minutes of the hour at its end, so that it shows which half of the day is meant."""
-    if parsed.wall is None or not _BARE_HOUR.search(phrase):
+def _with_clear_hour(phrase: str, parsed: ParsedTime, context: ParseContext, locale: Locale) -> str:
+    """The phrase with the hour at its end as the person's clock shows it, so that the half of the day is clear."""
+    if parsed.wall is None or not _LAST_HOUR.search(phrase):
         return phrase
-    clear = _BARE_HOUR.sub(rf"\g<1>{parsed.wall.hour}:{parsed.wall.minute:02}", phrase)
+    hour = context.dates.hour(parsed.wall).removeprefix("0")
+    clear = _LAST_HOUR.sub(rf"\g<1>{hour}", phrase)
     with suppress(ParseError):
         if _meaning(_evaluate(clear, context, locale)) == _meaning(parsed):
             return clear

@@ -12,6 +12,7 @@ from snoozer.db.state_words import public_state
 from snoozer.queue.promise import CHOICES
 from snoozer.timephrase.describe import MINUTE, distance
 from snoozer.timephrase.recurrence import Recurrence
+from snoozer.timephrase.zones import zone_in_words
 from snoozer.web import context
 from snoozer.web.api import preconditions
 from snoozer.web.api.models.recurrence import RecurrenceRule
@@ -104,7 +105,7 @@ def _in_words(clock: TimeFormatter, promise: datetime) -> str:
     """The promise in the words of `/when`; the distance only while it is in the future."""
     away = promise - clock.now
     ahead = f" ({distance(away)})" if away >= MINUTE else ""
-    return f"{clock.date(promise)}, {clock.dates.clear_hour(clock.local(promise))}{ahead}, {clock.zone}."
+    return f"{clock.date(promise)}, {clock.dates.clear_hour(clock.local(promise))}{ahead}, {zone_in_words(clock.zone)}."
 
 
 def _clock(row: Found, *, account: Account, now: datetime) -> TimeFormatter:

@@ -8,7 +8,7 @@ from typing import Any
 from snoozer.queue.promise import ReminderTime
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
-from snoozer.timephrase.zones import zone_or_utc
+from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS
@@ -130,5 +130,5 @@ def _kept_as(row: Any, promise: datetime, times: TimeFormatter) -> str:
     if row.time_kind != "wall" or row.zone is None:
         return _("As an exact instant.")
     hour = times.dates.hour(promise.astimezone(zone_or_utc(row.zone)))
-    place = row.zone.replace("_", " ")
+    place = zone_in_words(row.zone)
     return _("At %(time)s in %(zone)s, also when clocks change there.", time=hour, zone=place)

@@ -7,7 +7,7 @@ from snoozer.mail.calendar_events import Moment
 from snoozer.timephrase.date_format import WEEKDAY_NAMES, DateFormat, short_weekday
 from snoozer.timephrase.day_shape import Arrival, Days
 from snoozer.timephrase.describe import counted, distance, distance_back
-from snoozer.timephrase.zones import zone_or_utc
+from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_, ngettext
 from snoozer.translations import gettext as _
 
@@ -106,7 +106,7 @@ class TimeFormatter:
         local = self.local(moment)
         offset = f"{local:%z}"
         utc = "UTC" if not int(offset[:5]) else f"UTC{offset[:3]}:{offset[3:5]}"
-        place = utc if self.zone in {"UTC", utc} else f"{utc}, {self.zone}"
+        place = utc if self.zone in {"UTC", utc} else f"{utc}, {zone_in_words(self.zone)}"
         return f"{self.dates.instant(local, seconds=True)} ({place})"
 
     def _days_away(self, moment: datetime) -> int:

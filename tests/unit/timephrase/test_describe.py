@@ -14,27 +14,27 @@ Typed = Callable[..., ParsedTime]
 @pytest.mark.parametrize(
     ("phrase", "sentence"),
     [
-        ("tomorrow", "Friday, March 6, 8:00 am (in 22 hours), America/New_York."),
-        ("in 10 minutes", "Thursday, March 5, 10:30 am (in 10 minutes), America/New_York."),
-        ("2h30m", "Thursday, March 5, 12:50 pm (in 2 hours 30 minutes), America/New_York."),
+        ("tomorrow", "Friday, March 6, 8:00 am (in 22 hours), America/New York."),
+        ("in 10 minutes", "Thursday, March 5, 10:30 am (in 10 minutes), America/New York."),
+        ("2h30m", "Thursday, March 5, 12:50 pm (in 2 hours 30 minutes), America/New York."),
         (
             "next friday",
-            "Friday, March 13, 8:00 am (in 8 days), America/New_York. It could also mean Friday, March 6, 8:00 am.",
+            "Friday, March 13, 8:00 am (in 8 days), America/New York. It could also mean Friday, March 6, 8:00 am.",
         ),
         (
             "tomorrow 9am Europe/London",
-            "Friday, March 6, 4:00 am (in 18 hours), America/New_York, "
+            "Friday, March 6, 4:00 am (in 18 hours), America/New York, "
             "which is Friday, March 6, 9:00 am in Europe/London.",
         ),
         (
             "3d if no reply",
-            "If no one replies by then: Sunday, March 8, 10:20 am (in 3 days), America/New_York.",
+            "If no one replies by then: Sunday, March 8, 10:20 am (in 3 days), America/New York.",
         ),
         ("until they reply", "When someone replies, with no time set."),
         (
             "every 2 weeks on tuesday 14:00 for 3 times",
             "Every 2 weeks on Tuesday at 2:00 pm 3 times: first Tuesday, March 10, 2:00 pm (in 5 days), "
-            "America/New_York, then Tuesday, March 24.",
+            "America/New York, then Tuesday, March 24.",
         ),
     ],
 )
@@ -44,8 +44,8 @@ def test_the_sentence_can_be_checked(typed: Typed, phrase: str, sentence: str) -
 
 def test_an_hour_that_comes_twice_has_its_offset(typed: Typed) -> None:
     first, second = (typed(f"in {hours} hours", now="2026-10-30T01:30:00").sentence for hours in (48, 49))
-    assert first == "Sunday, November 1, 1:30 am UTC-04:00 (in 2 days), America/New_York."
-    assert second == "Sunday, November 1, 1:30 am UTC-05:00 (in 2 days), America/New_York."
+    assert first == "Sunday, November 1, 1:30 am UTC-04:00 (in 2 days), America/New York."
+    assert second == "Sunday, November 1, 1:30 am UTC-05:00 (in 2 days), America/New York."
 
 
 @pytest.mark.parametrize(
