@@ -96,6 +96,8 @@ def save(account: Account) -> ResponseReturnValue:
         moved = 0 if choice == "keep" else zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
         accounts.set_preferences(connection, id=account.id, zone=zone, locale=locale)
         day_shapes.refresh(connection, account_id=account.id)
+    # The message stands on the next page, which is in the new language.
+    context.use_locale(locale)
     flash(_saved_text(zone, moved if choice == "follow" else 0))
     return redirect(url_for(".show"), code=303)
 
@@ -183,6 +185,9 @@ def end_sessions(account: Account) -> ResponseReturnValue:
     """Signs all other browsers out, or with `here` this one, too, and cancels pending sign-ins; with `tokens` it also
     revokes the API tokens, with `feeds` the addresses of feeds."""
     here = request.form.get("where") == "here too"
+    if here:
+        # The message stands on the page of a stranger.
+        language.use_requested()
     tokens, feeds = (request.form.get(name) == "too" for name in ("tokens", "feeds"))
     also = [_(words) for words, chosen in ((NO_TOKEN_WORKS, tokens), (NO_FEED_WORKS, feeds)) if chosen]
     with context.transaction() as connection:
