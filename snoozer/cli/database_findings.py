@@ -1,7 +1,7 @@
 """The doctor's findings in the database: server, schema, running processes, connected mailboxes and the invariants."""
 
 from collections.abc import Iterable, Iterator
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import Connection
 
@@ -13,6 +13,7 @@ from snoozer.db.health_checks import Defect, Violation
 from snoozer.db.queries import delivery
 from snoozer.notify import push_devices
 from snoozer.settings import Settings
+from snoozer.timephrase.date_format import DateFormat
 
 MAX_SHOWN = 5
 
@@ -184,12 +185,16 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("uncertain", "right", "No reminder has been uncertain for more than a day.")
 
 
+def _hour(moment: datetime) -> str:
+    return f"{DateFormat.of('en_GB').instant(moment.astimezone(UTC))} UTC"
+
+
 def _late_reminders(connection: Connection) -> Finding:
     overdue = health_checks.late(connection)
     if not overdue.late or overdue.oldest is None:
         return Finding("late reminders", "right", "No reminder is late.")
     number = "1,000 or more" if overdue.late >= 1000 else str(overdue.late)
-    text = f"{number} overdue, the oldest since {overdue.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+    text = f"{number} overdue, the oldest since {_hour(overdue.oldest)}. They are kept."
     return Finding("late reminders", "wrong", text, "`snoozer support failures` says why; see also the breaker.")
 
 
@@ -214,7 +219,7 @@ def _mailboxes(connection: Connection) -> Iterator[Finding]:
     if found.late and found.oldest is not None:
         text = (
             f"{found.overdue} messages whose time has come are not back in their mailboxes, the oldest since "
-            f"{found.oldest.astimezone(UTC):%Y-%m-%d %H:%M} UTC. They are kept."
+            f"{_hour(found.oldest)}. They are kept."
         )
         do = "Their mailboxes cannot be used, or `snoozer mailbox` logs why."
         yield Finding(check, "wrong", text, do)

@@ -23,7 +23,7 @@ _SHORT_WEEKDAYS = (N_("Mon"), N_("Tue"), N_("Wed"), N_("Thu"), N_("Fri"), N_("Sa
 
 @dataclass(frozen=True)
 class DateFormat:
-    """The order and the clock are those of the region, the words those of the language that is spoken now. Datetimes
+    """Region and spoken language: the region decides the order and the clock, the language the words. Datetimes
     are written as they are, without conversion to a zone."""
 
     region: Region

@@ -94,7 +94,7 @@ def target_text(target: str) -> str:
 
 
 def changes(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None, times: TimeFormatter) -> Iterator[str]:
-    """Role from user to admin; state open. What stayed as it was is left out."""
+    """Role from user to admin; state open. Values that stayed are left out."""
     was, now = before or {}, after or {}
     for name, value in now.items():
         if name in was and was[name] == value:
