@@ -86,7 +86,7 @@ def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None
         explanation=arrival_text(row.promise, arrival, times) if asked else explanation,
         at=at,
         lateness=late,
-        asked=_("asked for %(when)s", when=times.short(row.promise)) if asked else None,
+        asked=_("asked for %(when)s", when=times.chip(row.promise)) if asked else None,
     )
 
 

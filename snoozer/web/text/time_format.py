@@ -88,10 +88,10 @@ class TimeFormatter:
         return self.time(moment) if self.day(moment) == heading else self.chip(moment)
 
     def short(self, moment: datetime) -> str:
-        """Fri 08:00 this week, Fri 27 Nov 08:00 later."""
-        local = self.local(moment)
-        near = -7 < self._days_away(moment) < 7
-        day = short_weekday(local) if near else self._dated(local, short=True)
+        """Today 08:00, Fri 08:00 this week, Fri 27 Nov 08:00 later."""
+        local, away = self.local(moment), self._days_away(moment)
+        near = _("Today") if away == 0 else short_weekday(local)
+        day = near if -7 < away < 7 else self._dated(local, short=True)
         return f"{day} {self.time(moment)}"
 
     def distance(self, moment: datetime) -> str:
