@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 from datetime import date, datetime, time
+from functools import lru_cache
+from gettext import NullTranslations
 
+from snoozer import translations
 from snoozer.timephrase.locales import Locale, Region
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
@@ -45,15 +48,8 @@ class DateFormat:
 
     def day(self, day: date, *, weekday: bool = True, year: bool = True, short: bool = False) -> str:
         """Friday 27 November 2026, or Friday, November 27, 2026; `short` is Fri 27 Nov 2026."""
-        weekdays, months = (_SHORT_WEEKDAYS, _SHORT_MONTHS) if short else (WEEKDAY_NAMES, MONTH_NAMES)
-        name, month = _(weekdays[day.weekday()]), _(months[day.month - 1])
-        if self.region.month_first:
-            written = f"{month} {day.day}, {day.year}" if year else f"{month} {day.day}"
-            return f"{name}, {written}" if weekday else written
-        written = _("%(day)s %(month)s", day=day.day, month=month) + (f" {day.year}" if year else "")
-        if not weekday:
-            return written
-        return f"{name} {written}" if short else _("%(weekday)s %(date)s", weekday=name, date=written)
+        words = translations.catalogue(translations.current_language())
+        return _day(words, self.region, date(day.year, day.month, day.day), weekday, year, short)
 
     def day_from(self, day: date, *, today: date, weekday: bool = True, short: bool = False) -> str:
         """The date, with its year if that is not the year of `today`."""
@@ -62,6 +58,22 @@ class DateFormat:
     def instant(self, when: datetime, *, seconds: bool = False) -> str:
         """Friday 27 November 2026, 08:00."""
         return f"{self.day(when)}, {self.hour(when, seconds=seconds)}"
+
+
+# Many reminders, and many rows of a page, are of the same days.
+@lru_cache(maxsize=1024)
+def _day(words: NullTranslations, region: Region, day: date, weekday: bool, year: bool, short: bool) -> str:
+    weekdays, months = (_SHORT_WEEKDAYS, _SHORT_MONTHS) if short else (WEEKDAY_NAMES, MONTH_NAMES)
+    name, month = words.gettext(weekdays[day.weekday()]), words.gettext(months[day.month - 1])
+    if region.month_first:
+        written = f"{month} {day.day}, {day.year}" if year else f"{month} {day.day}"
+        return f"{name}, {written}" if weekday else written
+    written = words.gettext(N_("%(day)s %(month)s")) % {"day": day.day, "month": month}
+    written = f"{written} {day.year}" if year else written
+    if not weekday:
+        return written
+    joined = "%(weekday)s %(date)s" if short else words.gettext(N_("%(weekday)s %(date)s"))
+    return joined % {"weekday": name, "date": written}
 
 
 def month_name(month: int, year: int | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import cached_property
 
 from snoozer.mail.calendar_events import Moment
 from snoozer.timephrase.date_format import WEEKDAY_NAMES, DateFormat, short_weekday
@@ -24,7 +25,7 @@ class TimeFormatter:
     locale: str
     days: Days | None = None
 
-    @property
+    @cached_property
     def dates(self) -> DateFormat:
         return DateFormat.of(self.locale)
 
