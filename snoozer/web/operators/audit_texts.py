@@ -126,7 +126,7 @@ def value_text(value: Any, times: TimeFormatter) -> str:
         case dict():
             return ", ".join(f"{name_text(name)} {value_text(each, times)}" for name, each in value.items())
     moment = parse_instant(value) if isinstance(value, str) else None
-    return without_addresses(str(value)) if moment is None else times.exact(moment)
+    return without_addresses(str(value)) if moment is None else times.dates.instant(times.local(moment), seconds=True)
 
 
 def name_text(name: str) -> str:

@@ -42,10 +42,15 @@ def nearly_all(rows: int, p99: float) -> str:
 
 
 def rate(number: float) -> str:
-    """0.3, 12, or less than 0.1."""
+    """0.3 a minute, 12 a minute, or less than 0.1 a minute."""
     if 0 < number < 0.05:
-        return "less than 0.1"
-    return f"{number:,.0f}" if number >= 10 else f"{number:,.1f}"
+        return "less than 0.1 a minute"
+    return f"{number:,.0f} a minute" if number >= 10 else f"{number:,.1f} a minute"
+
+
+def at_most(number: float) -> str:
+    """Up to 0.3 a minute, or less than 0.1 a minute."""
+    return rate(number) if 0 < number < 0.05 else f"up to {rate(number)}"
 
 
 def share(part: float) -> str:
