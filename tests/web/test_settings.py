@@ -31,6 +31,14 @@ def test_a_message_is_in_the_language_of_the_page_that_shows_it(ann: FlaskClient
     assert "Gespeichert" not in english
 
 
+def test_an_error_page_is_in_one_language(ann: FlaskClient) -> None:
+    ann.post("/settings", data={"zone": "Europe/Berlin", "locale": "de_DE"})
+    for path in ("/nothing", "/admin/cases/nothing"):
+        page = ann.get(path, headers={"Accept-Language": "en-GB"}).text
+        assert "Unter dieser Adresse" in page
+        assert "Zu dem, was schlummert" in page
+
+
 @pytest.mark.parametrize(
     ("path", "form", "message"),
     [
