@@ -13,6 +13,7 @@ from snoozer.db.health_checks import Defect, Violation
 from snoozer.db.queries import delivery, pauses
 from snoozer.notify import push_devices
 from snoozer.settings import Settings
+from snoozer.timephrase.date_format import DateFormat
 
 MAX_SHOWN = 5
 
@@ -160,7 +161,7 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     if not alive.workers:
         yield Finding("workers", "wrong", "No worker is alive: no reminder goes out.", "Start `snoozer worker`.")
     elif missed:
-        names = ", ".join(f"{one.id} at {one.heartbeat_at.astimezone(UTC):%H:%M} UTC" for one in missed[:MAX_SHOWN])
+        names = ", ".join(f"{one.id} at {_hour(one.heartbeat_at)}" for one in missed[:MAX_SHOWN])
         text = (
             f"{alive.workers} alive. In the last hour {len(missed)} stopped answering and were not replaced: {names}."
         )
@@ -206,7 +207,7 @@ def _stopped(check: str, did: str, *, by: str = "operator") -> Finding:
 
 
 def _hour(moment: datetime) -> str:
-    return f"{moment.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    return f"{DateFormat.of('en_GB').instant(moment.astimezone(UTC))} UTC"
 
 
 def _late_reminders(connection: Connection) -> Finding:

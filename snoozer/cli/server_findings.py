@@ -91,7 +91,7 @@ def _snapshots(rows: Sequence[Any]) -> Finding:
     shown = [f"{row.kind} {row.name} ({row.application}, {row.state}) for {_minutes(row.held)}" for row in held]
     shown += [f"replication slot {row.name}, which nothing uses" for row in unused]
     if not shown:
-        return Finding(check, "right", f"None is held for more than {_minutes(LONG_HELD)}.")
+        return Finding(check, "right", f"No snapshot is held for more than {_minutes(LONG_HELD)}.")
     text = f"Held: {'; '.join(shown[:MAX_SHOWN])}. No vacuum removes what died since; an unused slot keeps all WAL."
     do = "\n".join(f"{row.ends_with};" for row in [*held, *unused][:MAX_SHOWN])
     too_long = [row for row in held if row.held > TOO_LONG_HELD or row.kind == "prepared transaction"]

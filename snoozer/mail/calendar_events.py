@@ -8,7 +8,6 @@ from zoneinfo import ZoneInfo
 
 from snoozer.mail.headers import sanitize_line
 from snoozer.mail.html_to_text import clean_text
-from snoozer.timephrase.describe import clock, full_date
 from snoozer.timephrase.zones import canonical
 from snoozer.translations import gettext as _
 
@@ -61,31 +60,15 @@ def events_in(content: str) -> list[CalendarEvent]:
 
 
 def in_words(events: Sequence[CalendarEvent]) -> str:
-    """The events as text, in the language that is spoken now and with times in UTC or as they are written."""
+    """The events as text in the language that is spoken now, without their times: the zone of the reader is not known
+    here."""
     return "\n\n".join(filter(None, map(_in_words, events)))
 
 
 def _in_words(event: CalendarEvent) -> str:
     what = _("Cancelled: %(what)s", what=event.what) if event.cancelled else event.what
-    when = _when(event)
-    lines = [what, when and _("When: %(when)s", when=when), event.where and _("Where: %(place)s", place=event.where)]
+    lines = [what, event.where and _("Where: %(place)s", place=event.where)]
     return "\n".join(filter(None, lines)) + (f"\n\n{event.description}" if event.description else "")
-
-
-def _when(event: CalendarEvent) -> str:
-    if event.start is None:
-        return ""
-    first, last = _moment(event.start), _moment(event.end) if event.end else ""
-    if isinstance(event.start, datetime) and isinstance(event.end, datetime) and event.start.date() == event.end.date():
-        last = clock(event.end, twelve_hour=False)
-    span = first if last in ("", first) else f"{first} – {last}"
-    zone = "UTC" if isinstance(event.start, datetime) and event.start.tzinfo else event.zone
-    return f"{span} ({zone})" if zone else span
-
-
-def _moment(moment: Moment) -> str:
-    day = full_date(moment)
-    return f"{day}, {clock(moment, twelve_hour=False)}" if isinstance(moment, datetime) else day
 
 
 def _components(content: str) -> Iterator[tuple[str, dict[str, tuple[str, str]]]]:

@@ -11,6 +11,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
+from email.utils import format_datetime
 from functools import cache, lru_cache
 from itertools import chain
 
@@ -32,9 +33,8 @@ from snoozer.mail.mime_writer import (
 from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.reminder import Member, Send
 from snoozer.resources import resource_folder
-from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, clock
-from snoozer.timephrase.locales import Locale
-from snoozer.timephrase.zones import zone_or_utc
+from snoozer.timephrase.date_format import DateFormat
+from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_, catalogue, language_of, speaking
 from snoozer.translations import gettext as _
 
@@ -270,7 +270,7 @@ def _fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Fie
     return [
         ("To", recipient or "undisclosed-recipients:;"),
         ("Subject", Text(subject)),
-        ("Date", _date(at.astimezone(UTC))),
+        ("Date", format_datetime(at.astimezone(UTC))),
         ("Message-ID", message_id),
     ]
 
@@ -286,11 +286,6 @@ def _is_sunday(instant: datetime, zone: str) -> bool:
 
 def _subject(raw: str | None, wording: "_Wording") -> str:
     return headers.sanitize_line(raw or "") or wording.no_subject
-
-
-def _date(at: datetime) -> str:
-    day = f"{WEEKDAY_NAMES[at.weekday()]:.3}, {at.day:02} {MONTH_NAMES[at.month - 1]:.3} {at.year:04}"
-    return f"{day} {at.hour:02}:{at.minute:02}:{at.second:02} +0000"
 
 
 def _sender(raw: str | None) -> str:
@@ -328,51 +323,34 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Wording:
-    """The words of reminders in one locale: translated once, not for each reminder.
-
-    `date` has places for weekday, day, month and year, `zone` one for a place; `hours` has each hour's clock with a
-    place for the minute.
-    """
+    """The words of reminders in one locale. `zone` has a place for the name of a place."""
 
     language: str
     no_subject: str
-    weekdays: tuple[str, ...]
-    months: tuple[str, ...]
-    date: str
+    dates: DateFormat
     zone: str
-    hours: tuple[str, ...]
 
     def instant(self, local: datetime) -> str:
         """`Friday 6 March 2026, 08:00`, and in the United States `Friday, March 6, 2026, 8:00 am`."""
-        weekday, month = self.weekdays[local.weekday()], self.months[local.month - 1]
-        day = self.date % {"weekday": weekday, "day": local.day, "month": month, "year": local.year}
-        return f"{day}, {self.hours[local.hour] % local.minute}"
+        with speaking(self.language):
+            return self.dates.instant(local)
 
     def zone_label(self, instant: datetime, zone: tzinfo) -> str:
         """`Berlin time`; an offset such as `UTC+05:30` if the zone is not named after a place."""
         key = getattr(zone, "key", "UTC")
         if "/" in key and not key.startswith("Etc/"):
-            return self.zone % {"place": key.rpartition("/")[2].replace("_", " ")}
+            return self.zone % {"place": zone_in_words(key.rpartition("/")[2])}
         minutes = int((instant.astimezone(zone).utcoffset() or timedelta()) / timedelta(minutes=1))
         return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
 
 
 @lru_cache(maxsize=256)
 def _wording(locale: str) -> _Wording:
-    language, region = language_of(locale), Locale.named(locale).region
+    language = language_of(locale)
     translated = catalogue(language).gettext
-    if region.month_first:
-        date = "%(weekday)s, %(month)s %(day)s, %(year)s"
-    else:
-        date = translated(N_("%(weekday)s %(date)s"))
-        date = date.replace("%(date)s", translated(N_("%(day)s %(month)s %(year)s")))
-    on_the_hour = [clock(datetime(1, 1, 1, hour, tzinfo=UTC), twelve_hour=region.twelve_hour) for hour in range(24)]
     return _Wording(
         language=language,
         no_subject=translated(NO_SUBJECT),
-        weekdays=tuple(map(translated, WEEKDAY_NAMES)),
-        months=tuple(map(translated, MONTH_NAMES)),
-        date=date,
+        dates=DateFormat.of(locale),
         zone=translated(N_("%(place)s time")),
-        hours=tuple(shown.replace(":00", ":%02d") for shown in on_the_hour),
     )

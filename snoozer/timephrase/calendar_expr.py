@@ -16,7 +16,7 @@ from snoozer.timephrase.date_expr import (
     this_or_next,
     years,
 )
-from snoozer.timephrase.describe import MONTH_NAMES, WEEKDAY_NAMES, full_date
+from snoozer.timephrase.date_format import WEEKDAY_NAMES, month_name
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence import nth_weekday
 from snoozer.timephrase.result import ParseError
@@ -128,12 +128,11 @@ def _agreeing(weekday: int, day: DayExpr) -> DayResolver:
                 same = candidate == chosen.day
                 return ResolvedDay(day=candidate, flags=chosen.flags if same else frozenset())
         its = gettext(WEEKDAY_NAMES[chosen.day.weekday()])
-        named_date = full_date(chosen.day)
         raise ParseError(
             "invalid_date",
             gettext(
                 "%(date)s is a %(weekday)s, not a %(other)s; correct one of them.",
-                date=named_date,
+                date=context.dates.day(chosen.day, weekday=False),
                 weekday=its,
                 other=gettext(WEEKDAY_NAMES[weekday]),
             ),
@@ -210,12 +209,11 @@ def _nth_from_now(nth: int, weekday: int, months: int | None) -> DayResolver:
 def _existing(nth: int, weekday: int, year: int, month: int) -> date:
     day = nth_weekday(year, month, nth=nth, weekday=weekday) if 1 <= year <= 9999 else None
     if day is None:
-        name = f"{gettext(MONTH_NAMES[month - 1])} {year}"
         raise ParseError(
             "invalid_date",
             gettext(
                 "%(month)s has no %(weekday)s number %(nth)s; count to four, or say last.",
-                month=name,
+                month=month_name(month, year),
                 weekday=gettext(WEEKDAY_NAMES[weekday]),
                 nth=nth,
             ),

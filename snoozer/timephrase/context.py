@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
+from snoozer.timephrase.date_format import DateFormat
 from snoozer.timephrase.zones import local, resolve_wall_time, wall_time, zone_of
 
 
@@ -43,8 +44,15 @@ class ParseContext:
     zone: str
     today: date
     hours: WorkingHours
-    month_first: bool
-    twelve_hour: bool
+    dates: DateFormat
+
+    @property
+    def month_first(self) -> bool:
+        return self.dates.region.month_first
+
+    @property
+    def twelve_hour(self) -> bool:
+        return self.dates.region.twelve_hour
 
     @property
     def wall(self) -> datetime:
@@ -60,6 +68,11 @@ class ParseContext:
 
     def local(self, instant: datetime) -> datetime:
         return local(instant, self.zone)
+
+    def phrase(self, day: date, at: time | None = None) -> str:
+        """A phrase for that day, in the format of the person's country."""
+        written = self.dates.day_from(day, today=self.today, weekday=False)
+        return written if at is None else f"{written} {self.dates.hour(at)}"
 
     def week_of(self, day: date) -> date:
         """The first day of the calendar week around `day`."""

@@ -8,7 +8,7 @@ from datetime import MAXYEAR, MINYEAR, date, time, timedelta
 from typing import Literal
 
 from snoozer.timephrase.context import ParseContext
-from snoozer.timephrase.describe import MONTH_NAMES
+from snoozer.timephrase.date_format import month_name
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.result import ParseError
 from snoozer.translations import gettext
@@ -83,9 +83,9 @@ def no_such_day(day: int, month: int, year: int | None = None) -> ParseError:
                 "A year has 12 months, so there is no month %(month)s; check the order of day and month.", month=month
             ),
         )
-    named = f"{gettext(MONTH_NAMES[month - 1])} {year}" if year else gettext(MONTH_NAMES[month - 1])
     return ParseError(
-        "invalid_date", gettext("%(month)s has no day %(day)s; give a day that the month has.", month=named, day=day)
+        "invalid_date",
+        gettext("%(month)s has no day %(day)s; give a day that the month has.", month=month_name(month, year), day=day),
     )
 
 

@@ -192,11 +192,10 @@ class DateTimeExpr:
         if self.day is not None:
             named = self.day.resolve(context, time(23, 59), True).day
             if named != context.today:
-                before, after = named.isoformat(), (named + _ONE_DAY).isoformat()
                 raise ParseError(
                     "unrecognised",
                     gettext("A day has a midnight at either end; give the date and 00:00."),
-                    (f"{before} 00:00", f"{after} 00:00"),
+                    tuple(context.phrase(day, time()) for day in (named, named + _ONE_DAY)),
                 )
         return None, ClockTime()
 
@@ -205,10 +204,11 @@ def _check_year(clock: ClockTime, context: ParseContext) -> None:
     """Raise ParseError for four digits that may be a year of the coming ones: 2027."""
     year = clock.year or 0
     if context.today.year <= year <= context.today.year + 10:
+        first_day = date(year + (year == context.today.year), 1, 1)
         raise ParseError(
             "unrecognised",
             gettext("This could be a year or a time of the day; write it with a colon or as a date."),
-            (f"{year + (year == context.today.year)}-01-01", f"{clock.hour}:{clock.minute:02}"),
+            (context.phrase(first_day), context.dates.hour(time(clock.hour, clock.minute))),
         )
 
 

@@ -1,81 +1,51 @@
 """Sentences a person can check: "Friday 6 March, 08:00 (in 22 hours), America/New_York", and every flag explained."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
+from snoozer.timephrase.date_format import MONTH_NAMES, WEEKDAY_NAMES, DateFormat
 from snoozer.timephrase.recurrence import Recurrence
-from snoozer.timephrase.zones import resolve_wall_time, zone_of
+from snoozer.timephrase.zones import resolve_wall_time, zone_in_words, zone_of
 from snoozer.translations import N_, ngettext, npgettext
 from snoozer.translations import gettext as _
 
-MONTH_NAMES = (
-    N_("January"), N_("February"), N_("March"), N_("April"), N_("May"), N_("June"),
-    N_("July"), N_("August"), N_("September"), N_("October"), N_("November"), N_("December"),
-)  # fmt: skip
-WEEKDAY_NAMES = (
-    N_("Monday"), N_("Tuesday"), N_("Wednesday"), N_("Thursday"), N_("Friday"), N_("Saturday"), N_("Sunday"),
-)  # fmt: skip
 _NTH = {1: N_("first"), 2: N_("second"), 3: N_("third"), 4: N_("fourth"), 5: N_("fifth"), -1: N_("last")}
 _MONDAY_TO_FRIDAY = (0, 1, 2, 3, 4)
 MINUTE, HOUR, DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 _MONTH, _YEAR = 30.44 * DAY, 365.25 * DAY
+_MONTHS = 12
+# The first unit whose limit is above the span: weeks from 4 on, months from 2 on, years from 12 rounded months on.
+_UNITS = (
+    ("hour", HOUR, 23.5 * HOUR), ("day", DAY, 28 * DAY), ("week", 7 * DAY, 60 * DAY), ("month", _MONTH, 11.5 * _MONTH),
+)  # fmt: skip
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpanStyle:
-    """How precisely a span is worded.
-
-    Below `two_units_below`: its two largest units. Otherwise one rounded unit: the first of `units` (name, size, limit)
-    whose limit is above the span, or years. `seconds`: below a minute, seconds."""
-
-    two_units_below: timedelta
-    units: tuple[tuple[str, timedelta, timedelta], ...]
-    seconds: bool = False
-
-
-# 45 seconds, 1 hour 20 minutes, 22 hours, 40 days: the limits are where a rounded 36 hours, 60 days, 24 months begin.
-ROUNDED = SpanStyle(
-    two_units_below=2 * HOUR,
-    units=(("hour", HOUR, 35.5 * HOUR), ("day", DAY, 59.5 * DAY), ("month", _MONTH, 23.5 * _MONTH)),
-    seconds=True,
-)
-# 2 hours 30 minutes, 22 hours, 5 days, 6 weeks: the units in which people plan.
-_AHEAD = SpanStyle(
-    two_units_below=6 * HOUR,
-    units=(("hour", HOUR, 2 * DAY), ("day", DAY, 28 * DAY), ("week", 7 * DAY, 120 * DAY), ("month", _MONTH, 730 * DAY)),
-)
-
-
-def span_in_words(span: timedelta, style: SpanStyle = ROUNDED, *, after: bool = False) -> str:
-    """A span of at least zero in words: 45 seconds, 1 hour 20 minutes, 22 hours. `after` words it for use within a
-    sentence, behind in, for, since or ago."""
-    if style.seconds and span < MINUTE:
-        return counted(round(span.total_seconds()), "second", after=after)
-    minutes = round(span / MINUTE)
-    if minutes < style.two_units_below / MINUTE:
-        units = ((minutes // 1440, "day"), (minutes // 60 % 24, "hour"), (minutes % 60, "minute"))
-        return " ".join([counted(number, unit, after=after) for number, unit in units if number][:2]) or counted(
-            0, "minute"
-        )
-    unit, size = next(((unit, size) for unit, size, limit in style.units if span < limit), ("year", _YEAR))
-    return counted(round(span / size), unit, after=after)
+def span_in_words(span: timedelta, *, after: bool = False) -> str:
+    """A span of at least zero in words: 45 seconds, 2 hours 30 minutes, 22 hours, 5 days, 3 months, 1 year 6 months.
+    `after` words it for use within a sentence, behind in, for, since or ago."""
+    if span < MINUTE:
+        return counted(int(span.total_seconds()), "second", after=after)
+    units: tuple[tuple[int, str], ...]
+    minutes, months = round(span / MINUTE), round(span / _MONTH)
+    if minutes < 6 * 60:
+        units = ((minutes // 60, "hour"), (minutes % 60, "minute"))
+    elif _MONTHS <= months < 2 * _MONTHS:
+        units = ((1, "year"), (months - _MONTHS, "month"))
+    else:
+        unit, size = next(((unit, size) for unit, size, limit in _UNITS if span < limit), ("year", _YEAR))
+        units = ((round(span / size), unit),)
+    return " ".join(counted(number, unit, after=after) for number, unit in units if number)
 
 
 def distance(span: timedelta) -> str:
-    """How far ahead: in 40 minutes, in 2 hours 30 minutes, in 22 hours, in 5 days."""
-    return _("in %(span)s", span=span_ahead(span))
+    """How far ahead, in minutes at least: in 40 minutes, in 2 hours 30 minutes, in 22 hours, in 5 days."""
+    return _("in %(span)s", span=span_in_words(max(span, MINUTE), after=True))
 
 
 def distance_back(span: timedelta) -> str:
     """How long ago: 40 minutes ago."""
-    return _("%(span)s ago", span=span_ahead(span))
-
-
-def span_ahead(span: timedelta, *, after: bool = True) -> str:
-    """A span as `distance` rounds it: 22 hours, 5 days, 6 weeks."""
-    return span_in_words(span, _AHEAD, after=after)
+    return _("%(span)s ago", span=span_in_words(max(span, MINUTE), after=True))
 
 
 def counted(number: int, unit: str, *, after: bool = False) -> str:
@@ -98,33 +68,10 @@ def counted(number: int, unit: str, *, after: bool = False) -> str:
     }[unit]
 
 
-def full_date(day: date) -> str:
-    """6 March 2026."""
-    return _("%(day)s %(month)s %(year)s", day=day.day, month=_(MONTH_NAMES[day.month - 1]), year=day.year)
-
-
-def date_in_words(when: datetime, *, now: datetime, month_first: bool = False) -> str:
-    """Friday 6 March, or Friday, March 6; with the year if it is not this one."""
-    year = "" if when.year == now.year else f" {when.year}"
-    weekday, month = _(WEEKDAY_NAMES[when.weekday()]), _(MONTH_NAMES[when.month - 1])
-    if month_first:
-        return f"{weekday}, {month} {when.day}{',' if year else ''}{year}"
-    return _("%(weekday)s %(day)s %(month)s", weekday=weekday, day=when.day, month=month) + year
-
-
-def clock(when: datetime, *, twelve_hour: bool) -> str:
-    """08:00, or 8:00 am."""
-    return f"{when.hour % 12 or 12}:{when:%M} {'am' if when.hour < 12 else 'pm'}" if twelve_hour else f"{when:%H:%M}"
-
-
-def time_in_words(when: datetime) -> str:
-    return f"{when:%H:%M:%S}" if when.second else f"{when:%H:%M}"
-
-
-def _clear_time(at: datetime, zone: str) -> str:
+def _clear_time(at: datetime, zone: str, dates: DateFormat) -> str:
     """01:30, or 01:30 UTC-05:00 if the clock of the zone shows it twice."""
     changed = resolve_wall_time(at.replace(tzinfo=None), zone_of(zone))[1]
-    return time_in_words(at) + (f" UTC{at.isoformat()[-6:]}" if "dst_overlap" in changed else "")
+    return dates.clear_hour(at) + (f" UTC{at.isoformat()[-6:]}" if "dst_overlap" in changed else "")
 
 
 def describe(
@@ -136,28 +83,28 @@ def describe(
     wall_zone: str,
     flags: Iterable[str],
     alternative: datetime | None,
-    month_first: bool = False,
+    dates: DateFormat,
     condition: str | None = None,
     recurrence: Recurrence | None = None,
     following: datetime | None = None,
 ) -> str:
     """The whole sentence. `at`, `now`, `alternative` have the person's offset; `wall` is the clock in `wall_zone`."""
-    day = partial(date_in_words, now=now, month_first=month_first)
-    when = f"{day(at)}, {_clear_time(at, zone)} ({distance(at - now)}), {zone}"
+    day = partial(dates.day_from, today=now)
+    when = f"{day(at)}, {_clear_time(at, zone, dates)} ({distance(at - now)}), {zone_in_words(zone)}"
     if wall_zone != zone:
-        there = f"{day(wall)}, {time_in_words(wall)}"
-        when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=wall_zone)
+        there = f"{day(wall)}, {dates.clear_hour(wall)}"
+        when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=zone_in_words(wall_zone))
     if condition:
         when = _("If no one replies by then: %(when)s", when=when)
     if recurrence:
-        repeats = describe_recurrence(recurrence)
+        repeats = describe_recurrence(recurrence, dates=dates)
         if following:
             then = day(following)
             when = _("%(repeats)s: first %(when)s, then %(then)s", repeats=repeats, when=when, then=then)
         else:
             when = _("%(repeats)s: first %(when)s, and not again", repeats=repeats, when=when)
     notes = [
-        explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence, month_first=month_first)
+        explain_flag(flag, wall=wall, now=now, alternative=alternative, recurrence=recurrence, dates=dates)
         for flag in flags
     ]
     return " ".join([f"{when}.", *notes])
@@ -168,17 +115,17 @@ def explain_flag(
     *,
     wall: datetime,
     now: datetime,
+    dates: DateFormat,
     alternative: datetime | None = None,
     recurrence: Recurrence | None = None,
-    month_first: bool = False,
 ) -> str:
     """The meaning of a flag, as a sentence."""
     if flag == "ambiguous" and alternative:
-        other = f"{date_in_words(alternative, now=now, month_first=month_first)}, {time_in_words(alternative)}"
+        other = f"{dates.day_from(alternative, today=now)}, {dates.clear_hour(alternative)}"
         return _("It could also mean %(when)s.", when=other)
     if flag == "clamped" and recurrence:
         return _("In a month without that day it comes on the last day of the month.")
-    return _(_FLAGS[flag], time=time_in_words(wall), year=wall.year)
+    return _(_FLAGS[flag], time=dates.clear_hour(wall), year=wall.year)
 
 
 _FLAGS = {
@@ -191,8 +138,8 @@ _FLAGS = {
 }
 
 
-def describe_recurrence(recurrence: Recurrence, *, at: str | None = None) -> str:
-    """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026. `at` words the hour differently."""
+def describe_recurrence(recurrence: Recurrence, *, dates: DateFormat) -> str:
+    """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026."""
     unit, number = recurrence.unit, recurrence.interval
     parts = [
         {
@@ -222,9 +169,9 @@ def describe_recurrence(recurrence: Recurrence, *, at: str | None = None) -> str
         parts.append(_("on day %(day)s of %(month)s", day=recurrence.day, month=month))
     elif recurrence.day is not None:
         parts.append(_("on day %(day)s", day=recurrence.day))
-    parts.append(_("at %(time)s", time=at or time_in_words(datetime.combine(recurrence.start, recurrence.at))))
+    parts.append(_("at %(time)s", time=dates.clear_hour(recurrence.at)))
     if until := recurrence.until:
-        parts.append(_("until %(date)s", date=full_date(until)))
+        parts.append(_("until %(date)s", date=dates.day(until, weekday=False)))
     if recurrence.times is not None:
         parts.append(ngettext("once", "%(num)s times", recurrence.times))
     if recurrence.weekend_rule == "before":

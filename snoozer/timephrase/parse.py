@@ -7,6 +7,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from snoozer.timephrase.context import ParseContext, WorkingHours
 from snoozer.timephrase.date_expr import plus_months
+from snoozer.timephrase.date_format import DateFormat
 from snoozer.timephrase.datetime_expr import DateTimeExpr, ResolvedTime, abbreviation_error
 from snoozer.timephrase.describe import describe
 from snoozer.timephrase.duration_expr import Duration, RoughDuration
@@ -27,7 +28,7 @@ MAX_SUGGESTIONS = 3
 _LETTERS = re.compile(r"[a-z']+")
 _T_OF_ISO = re.compile(r"(?:(?<=-[0-9]{2})|(?<=[0-9]{8}))t(?=[0-9])")
 _QUARTER = 15
-_BARE_HOUR = re.compile(r"(^| )[0-9]{1,2}$")
+_LAST_HOUR = re.compile(r"(^| )[0-9]{1,2}(?::[0-9]{2})?$")
 _DEFAULT_HOURS = WorkingHours()
 _ENDS = ("until 24 December", "10 times", "for 3 weeks")
 _REJECTIONS = {
@@ -88,10 +89,7 @@ def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -
         raise ParseError(
             "too_far", gettext("The present moment is at the end of the calendar; give one within it.")
         ) from None
-    region = locale.region
-    return ParseContext(
-        now=instant, zone=name, today=today, hours=hours, month_first=region.month_first, twelve_hour=region.twelve_hour
-    )
+    return ParseContext(now=instant, zone=name, today=today, hours=hours, dates=DateFormat(locale.region))
 
 
 def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: Locale) -> tuple[str, ...]:
@@ -103,7 +101,7 @@ def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: 
         tidy = " ".join(candidate.split())
         with suppress(ParseError):
             parsed = _evaluate(tidy, context, locale)
-            tidy = _with_minutes(tidy, parsed, context, locale)
+            tidy = _with_clear_hour(tidy, parsed, context, locale)
             repeats = normalize(tidy) in map(normalize, found) or (tidy in defaults and _meaning(parsed) in meanings)
             if not repeats:
                 found.append(tidy)
@@ -117,11 +115,12 @@ def _meaning(parsed: ParsedTime) -> object:
     return parsed.at, parsed.recurrence, parsed.condition
 
 
-def _with_minutes(phrase: str, parsed: ParsedTime, context: ParseContext, locale: Locale) -> str:
-    """The phrase with the minutes of the hour at its end, so that it shows which half of the day is meant."""
-    if parsed.wall is None or not _BARE_HOUR.search(phrase):
+def _with_clear_hour(phrase: str, parsed: ParsedTime, context: ParseContext, locale: Locale) -> str:
+    """The phrase with the hour at its end as the person's clock shows it, so that the half of the day is clear."""
+    if parsed.wall is None or not _LAST_HOUR.search(phrase):
         return phrase
-    clear = _BARE_HOUR.sub(rf"\g<1>{parsed.wall.hour}:{parsed.wall.minute:02}", phrase)
+    hour = context.dates.hour(parsed.wall).removeprefix("0")
+    clear = _LAST_HOUR.sub(rf"\g<1>{hour}", phrase)
     with suppress(ParseError):
         if _meaning(_evaluate(clear, context, locale)) == _meaning(parsed):
             return clear
@@ -269,7 +268,7 @@ def _result(
             wall_zone=resolved.zone,
             flags=flags,
             alternative=alternative,
-            month_first=context.month_first,
+            dates=context.dates,
             condition=condition,
             recurrence=recurrence,
             following=context.local(following) if following else None,
@@ -283,7 +282,7 @@ def _check_lead(resolved: ResolvedTime, context: ParseContext) -> None:
         instead: tuple[str, ...] = ()
         if resolved.alternative:
             other = context.local(resolved.alternative)
-            instead = (f"{other:%Y-%m-%d}" if other.time() == context.hours.morning else f"{other:%Y-%m-%d %H:%M}",)
+            instead = (context.phrase(other, None if other.time() == context.hours.morning else other.time()),)
         raise ParseError("past", gettext("That time has passed; choose one that is still to come."), instead)
     if at - context.now < MIN_LEAD:
         raise ParseError(

@@ -374,7 +374,7 @@ def _start_date(day: DayExpr, context: ParseContext, at: time) -> tuple[date, fr
     chosen = day.resolve(context, at if day.cycle == "never" else time.max, True)
     if chosen.day < context.today:
         raise ParseError("past", gettext("The day it starts on has passed; choose one that is still to come."))
-    return _clear(day, chosen.day, chosen.other), chosen.flags & {"next_year"}
+    return _clear(day, chosen.day, chosen.other, context), chosen.flags & {"next_year"}
 
 
 def _until(expr: RecurrenceExpr, context: ParseContext, first: date) -> date | None:
@@ -383,18 +383,18 @@ def _until(expr: RecurrenceExpr, context: ParseContext, first: date) -> date | N
     if expr.until is None:
         return None
     chosen = expr.until.resolve(context, time.max, False)
-    return _clear(expr.until, chosen.day, chosen.other)
+    return _clear(expr.until, chosen.day, chosen.other, context)
 
 
-def _clear(day: DayExpr, chosen: date, other: date | None) -> date:
+def _clear(day: DayExpr, chosen: date, other: date | None, context: ParseContext) -> date:
     """The date. Raises ParseError if a numeric date is ambiguous: a limit has no alternative to offer."""
     if other is not None and not day.relative:
         raise ParseError(
             "unrecognised",
             gettext(
                 "The date could be %(date)s or %(other)s; write the month's name.",
-                date=chosen.isoformat(),
-                other=other.isoformat(),
+                date=context.dates.day(chosen, weekday=False),
+                other=context.dates.day(other, weekday=False),
             ),
         )
     return chosen

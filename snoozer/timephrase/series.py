@@ -8,7 +8,6 @@ calendar.
 from dataclasses import replace
 from datetime import date, datetime, timedelta
 
-from snoozer.timephrase.describe import full_date
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import wall_time
 from snoozer.translations import gettext as _
@@ -46,9 +45,7 @@ def moved(series: Recurrence, promise: datetime, zone: str, *, wall: datetime) -
     """The series from the promised occurrence on, with every occurrence moved like this one: to the hour of `wall` and,
     if it falls on a day of the week, month or year, to that day. Raises SeriesError if the series ends before."""
     if series.until is not None and wall.date() > series.until:
-        raise SeriesError(
-            _("The repetition ends on %(date)s, before that. Change its end first.", date=full_date(series.until))
-        )
+        raise SeriesError(_("The repetition ends before that. Change its end first."))
     is_moved = not is_occurrence(series, promise, zone)
     times = series.times
     if times is not None:

@@ -144,7 +144,9 @@ def _completed(normalized: str, tokens: Tokens, language: Language) -> Iterator[
         yield from (hint.format(hours=hours, minutes=minutes, number=minutes) for hint in hints[role][:1])
         yield tokens.text(last)
     if numbers and numbers[0] in _YEARS and (last == 0 or (last == 1 and tokens.says(last))):
-        yield from (f"{numbers[0]}-01-01", f"{numbers[0] // 100}:{numbers[0] % 100:02}")
+        january = language.data.words["month"]["1"][0]
+        first_day = f"1. {january}" if language.data.ordinal_dot else f"{january} 1"
+        yield from (f"{first_day} {numbers[0]}", f"{numbers[0] // 100}:{numbers[0] % 100:02}")
     if tokens.shape(0) == "integer" and last > 0:
         yield f"in {normalized}"
     if _words_of(tokens, "every"):

@@ -10,7 +10,7 @@ from functools import lru_cache
 from importlib.resources import files
 from zoneinfo import ZoneInfo
 
-from snoozer.timephrase.zones import ABBREVIATIONS, NAMES
+from snoozer.timephrase.zones import ABBREVIATIONS, NAMES, zone_in_words
 
 MAX_FOUND = 8
 
@@ -56,7 +56,7 @@ def places(year: int) -> tuple[Place, ...]:
     return tuple(
         Place(
             zone=zone,
-            city=zone.rpartition("/")[2].replace("_", " "),
+            city=zone_in_words(zone.rpartition("/")[2]),
             countries=countries.get(zone, ()),
             abbreviations=tuple(dict.fromkeys((*_abbreviations(zone, year), *also.get(zone, ())))),
         )

@@ -53,6 +53,11 @@ def zone_of(name: str) -> tzinfo:
 
 
 @lru_cache(maxsize=700)
+def zone_in_words(name: str) -> str:
+    """America/New York."""
+    return name.replace("_", " ")
+
+
 def zone_or_utc(name: str | None) -> tzinfo:
     """The rules of a named zone, or UTC if this machine does not know the name: rows may come from anywhere, and are
     shown and sent all the same."""

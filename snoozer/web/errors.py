@@ -85,6 +85,9 @@ def _handle_http_error(error: HTTPException) -> Response:
         known = CSRF_TEXT
     elif code == 413 and not body_limits.is_upload():
         known = FORM_TOO_LARGE_TEXT
+    if code not in NO_ACCOUNT and request_ctx.url_adapter is not None:
+        # First, because the page is in the language of the account.
+        _look_up_account()
     title, explanation = known
     largest, form = context.settings().largest_message // (1024 * 1024), body_limits.MAX_BODY_BYTES // 1024
     title = _(title)
@@ -92,8 +95,6 @@ def _handle_http_error(error: HTTPException) -> Response:
     if request_ctx.url_adapter is None:
         # The Host header holds a name that none can be (RFC 1035, 2.3.4), so Flask makes no URLs, and a page has some.
         return Response(f"{title}. {explanation}\n", code, mimetype="text/plain")
-    if code not in NO_ACCOUNT:
-        _look_up_account()
     page = render_template("errors/error.html", code=code, title=title, explanation=explanation)
     response = make_response(page, code)
     if code == 405:

@@ -10,11 +10,13 @@ from flask import Flask, current_app, g, request, url_for
 from snoozer import translations
 from snoozer.db.list_changes import is_snapshot
 from snoozer.resources import resource_folder
+from snoozer.timephrase.describe import span_in_words
 from snoozer.translations import N_, current_language, language_of
 from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
 from snoozer.web.mailboxes.mail.files import FRAME_SANDBOX
+from snoozer.web.operators.audit_texts import actor_text
 from snoozer.web.text.arrival_text import rest_text
 from snoozer.web.text.browser_name import browser_in_words
 from snoozer.web.text.history import group_by_day
@@ -23,7 +25,7 @@ from snoozer.web.text.mailbox_state import mailbox_state
 from snoozer.web.text.phrase_text import lower_first, recurrence_text, upcoming_times
 from snoozer.web.text.script_messages import script_messages
 from snoozer.web.text.status import Status, late_return, status_of
-from snoozer.web.text.time_format import TimeFormatter, size_in_words, span_in_words
+from snoozer.web.text.time_format import TimeFormatter, size_in_words
 from snoozer.web.text.web_links import web_links
 
 NO_SUBJECT = N_("(no subject)")
@@ -62,6 +64,7 @@ def init_app(app: Flask) -> None:
         rest_text=rest_text,
         browser=browser_in_words,
         fingerprint=_fingerprint,
+        actor=actor_text,
     )
 
 

@@ -21,7 +21,7 @@ COOKIE = "locale"
 
 
 def init_app(app: Flask) -> None:
-    app.before_request(_begin)
+    app.before_request(use_requested)
     app.after_request(_vary)
     app.teardown_request(_end)
 
@@ -47,7 +47,8 @@ def negotiated(tags: list[str]) -> str | None:
     return None
 
 
-def _begin() -> None:
+def use_requested() -> None:
+    """Writes in the language of this browser, as for a person who is not signed in."""
     context.use_locale(requested() or DEFAULT)
 
 

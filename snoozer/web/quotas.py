@@ -6,12 +6,12 @@ from flask import Flask, Response, g, make_response, render_template, request
 
 from snoozer.people.quotas import QuotaReached
 from snoozer.telemetry import security_log
+from snoozer.timephrase.describe import span_in_words
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.api import rate_limits
 from snoozer.web.api.problems import Refused, response_of
 from snoozer.web.network import network_id
-from snoozer.web.text.time_format import span_in_words
 
 TITLE = N_("That was a lot at once")
 

@@ -45,6 +45,21 @@ CONCEPTS = {
             }
         ),
     ),
+    # `DateFormat`. The homes write for programs: fields of forms, the API, IMAP, file names and tables of a terminal.
+    "writing dates and hours": Concept(
+        text=re.compile(r"strftime|:%[HYMBA]"),
+        homes=frozenset(
+            {
+                *("web/snoozes/day_shape/forms.py", "web/operators/case_forms.py", "web/api/models/settings.py"),
+                *("web/people/personal_data/routes.py", "mailboxes/imap/messages.py", "cli/account.py", "cli/token.py"),
+                "dev/samples.py",
+            }
+        ),
+    ),
+    "names of months": Concept(
+        text=re.compile(r"['\"]Feb(ruary)?['\"]"),
+        homes=frozenset({"timephrase/date_format.py", "mailboxes/imap/find.py", "mailboxes/imap/messages.py"}),
+    ),
     # The function `snooze_due_at`.
     "when a snooze is due": Concept(
         text=re.compile(r"greatest\((coalesce\(|promised_time|snooze_promise)", re.I),

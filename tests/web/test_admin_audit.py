@@ -1,6 +1,8 @@
 """The audit log as a page: newest first, filtered, and strangers' text as text."""
 
 import re
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -8,8 +10,11 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import audit
 from snoozer.db.audit import Entry
+from snoozer.db.roles import LEAST_ROLE
 from snoozer.web.operators import audit as audit_page
+from snoozer.web.operators.audit_texts import ACTS
 from tests.factories import People
+from tests.web.cases import page, visible_text
 
 
 @pytest.fixture
@@ -34,6 +39,44 @@ def test_acts_are_shown_newest_first_by_pages(browser: FlaskClient, engine: Engi
     first = shown(browser)
     assert first == [str(number) for number in range(60, 10, -1)]
     assert shown(browser, "?before=11") == [str(number) for number in range(10, 0, -1)]
+
+
+def test_entries_are_words(browser: FlaskClient, engine: Engine) -> None:
+    stopped_at = datetime(2026, 11, 26, 19, 24, 36, 73066, tzinfo=UTC)
+    closed, opened = {"state": "closed", "tripped_at": None}, {"state": "open", "tripped_at": stopped_at}
+    an_act(engine, Entry(target="breaker:mail.example:25", before=closed, after=opened), act="trip_breaker")
+    an_act(engine, Entry(target="breaker:mail.example:25", before=opened, after=closed), act="reset_breaker")
+    an_act(engine, Entry(target="account:3", before={"role": None}, after={"role": "admin"}), act="change_role")
+    an_act(engine, Entry(target="account:3", before={"role": "viewer"}, after={"role": None}), act="change_group_role")
+    an_act(engine, Entry(target="pause:1", after={"kind": "all", "value": None}), act="pause", actor="clock")
+    case = {"outcome": "retired", "attempts": 5, "claimed_by": None, "remind_at": "2026-11-26T19:24:36+00:00"}
+    an_act(engine, Entry(snooze_id=4, before=case, after={"outcome": None, "attempts": 0}), act="reactivate")
+    an_act(engine, Entry(snooze_id=5, before=case, after={"outcome": None, "remind_at": stopped_at}), act="unknown_act")
+    shown = page(browser, "/admin/audit")
+    by, at = "… by operator 7: x", "Thursday 26 November 2026, 20:24:36"
+    for words in (
+        f"Stopped sending mail server mail.example:25 {by} sending from on to off; stopped since {at}",
+        f"Sending again mail server mail.example:25 {by} sending from off to on; stopped since no longer {at}",
+        f"Changed the role account 3 {by} role admin",
+        f"Changed the role by groups account 3 {by} role no longer viewer",
+        "Paused pause 1 … by the clock: x what everything",
+        f"Reactivated snooze 4 {by} state from a case to open; attempts from 5 to 0",
+        f"Unknown act snooze 5 {by} state from a case to open; next try from {at} to {at}",
+    ):
+        assert re.search(re.escape(words).replace("…", ".{10,99}"), visible_text(shown)), words
+    assert not re.search(r"\bNone\b|\w_\w|\d\dT\d\d", visible_text(shown))
+
+
+def test_every_act_of_the_product_has_words() -> None:
+    """Also the acts of commands, of the clock and of sign-ins."""
+    root, recorded = (
+        Path(__file__).parents[2] / "snoozer",
+        re.compile(r'audit\.append\([^)]*?act="(\w+)"|_audit\(connection, "(\w+)"'),
+    )
+    written = {one or other for path in root.rglob("*.py") for one, other in recorded.findall(path.read_text())}
+    assert {"change_role", "print_sign_in", "erase_account"} <= written
+    by_operators = {act for act in LEAST_ROLE if not act.startswith("view")}
+    assert (written | by_operators) - ACTS.keys() == set()
 
 
 def test_the_page_is_filtered_by_actor_act_snooze_and_time(browser: FlaskClient, engine: Engine) -> None:

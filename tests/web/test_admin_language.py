@@ -25,7 +25,7 @@ def test_no_time_on_an_operators_page_is_in_another_language(operator: FlaskClie
         engine, attempts=5, crash_count=2, inactive=True, outcome="retired", finished_at=ago, last_error="x"
     )
     shown = page(operator, "/admin")
-    assert "since 9 minutes" in visible_text(shown)
+    assert "for 9 minutes" in visible_text(shown)
     for markup in (shown, page(operator, "/admin/cases"), page(operator, f"/admin/cases/{case}")):
         assert '<html lang="en"' in markup
         assert "9 minutes" in visible_text(markup)

@@ -43,7 +43,7 @@ def test_a_breaker_that_is_closed_says_when_the_server_last_worked_and_failed(
 def test_one_that_is_not_closed_says_it_too(operator: FlaskClient, engine: Engine) -> None:
     a_breaker(engine, state="open", failures=5, opened_at=now() - 2 * MINUTE, last_success_at=now() - 9 * MINUTE)
     shown = visible_text(page(operator, "/admin"))
-    assert "left alone 5 failures in a row; since 2 minutes; it last worked 9 minutes ago" in shown
+    assert "left alone 5 failures in a row; for 2 minutes; it last worked 9 minutes ago" in shown
 
 
 def test_without_a_worker_that_asked_nothing_is_claimed_of_a_server(operator: FlaskClient, engine: Engine) -> None:

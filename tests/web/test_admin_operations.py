@@ -112,7 +112,7 @@ def test_the_history_names_the_operator_and_the_reason_but_no_address(
     with engine.connect() as connection:
         event = connection.execute(text("SELECT kind, actor, route, detail FROM snooze_events")).one()
     assert tuple(event) == ("dismissed", "operator:1", "admin", {"reason": "…@… asked for it"})
-    assert "dismissed by operator:1, through admin reason: …@… asked for it" in visible_text(
+    assert "dismissed by operator 1, through admin reason: …@… asked for it" in visible_text(
         page(operator, f"/admin/cases/{id}")
     )
 
@@ -218,8 +218,8 @@ def test_the_page_of_an_operation_follows_it_until_it_is_finished(
     assert chunks.do_chunk(engine, id, chunk_size=2)
     assert "Under way 2 of 3 Done 2" in visible_text(operator.get(path).text)
     shown = visible_text(operator.get(f"{path}?result=open").text)
-    assert f"Row {ids[2]} to do" in shown
-    assert f"Row {ids[0]} " not in shown
+    assert f"Snooze {ids[2]} to do" in shown
+    assert f"Snooze {ids[0]} " not in shown
     assert not chunks.do_chunk(engine, id, chunk_size=2)
     answer = operator.get(path)
     assert again not in answer.text
@@ -254,7 +254,7 @@ def test_rows_are_listed_in_pages(operator: FlaskClient, engine: Engine) -> None
     seen: list[int] = []
     while path:
         shown = page(operator, path)
-        seen += [int(number) for number in re.findall(r">Row (\d+)<", shown)]
+        seen += [int(number) for number in re.findall(r">Snooze (\d+)<", shown)]
         following = re.search(r'href="([^"]+)" rel="next"', shown)
         path = html.unescape(following[1]) if following else None
     assert seen == list(range(1, 121))

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from zoneinfo import ZoneInfo
 
 import pytest
 from flask.testing import FlaskClient
@@ -84,8 +85,10 @@ def test_the_figures_are_those_of_the_database(
         assert figure in now_part
     assert "2 failed and are tried again, 1 became a case" in now_part
     lateness = part(operator, "lateness")
-    assert re.search(r"Waiting now 1 17 % 1 17 % 3 50 % 1 17 % 5 min( \d+ s)? 1 h \d min", lateness)
-    assert re.search(r"Sent in the last hour 3 60 % 1 20 % 0 0 % 1 20 % 2\.00 s 32 min \d+ s", lateness)
+    assert re.search(r"Waiting now 1 17 % 1 17 % 3 50 % 1 17 % within 5 min( \d+ s)? all within 1 h \d min", lateness)
+    assert re.search(
+        r"Sent in the last hour 3 60 % 1 20 % 0 0 % 1 20 % within 2\.00 s all within 33 min 20 s", lateness
+    )
     workers = part(operator, "workers")
     assert re.search(
         rf"ant-1 1\.2\.3 ant at work \d+ s ago 1 h 1 of 50 rows, 8 at once {held} , the oldest for 5 min", workers
@@ -117,10 +120,16 @@ def test_charts_have_all_that_was_recorded_also_as_tables(operator: FlaskClient,
     chores.record_minutes(engine)
     chores.roll_minutes(engine)
     shown = part(operator, "charts")
-    assert "The last hour, by the minute 3 reminders sent, 1 attempt tried again, 0 cases" in shown
+    assert "The last hour, by the minute 3 reminders sent, 1 attempt tried again, 0 cases, until " in shown
     assert "sent: up to 2.0 a minute" in shown
     assert re.search(r"4 reminders were sent, up to \d\.\d a minute; 1 attempt failed, up to \d\.\d a minute\.", shown)
     assert re.search(r"\d\d:\d\d 2 1 0 2\.00 s 2\.00 s", shown)
+    assert re.search(r"\d\d:\d\d 0 0 0 none sent", shown)
+    assert not re.search(r"\b0\.0 a minute|–", shown)
+    # No chart ends in the future.
+    here = now().astimezone(ZoneInfo("Europe/Berlin"))
+    ends = {f"until {here - minutes * MINUTE:%H:%M}" for minutes in (0, 1)}
+    assert set(re.findall(r"until (?:\w+ )*\d\d:\d\d", shown)) <= ends
     markup = page(operator, "/admin")
     for picture in re.findall(r"<svg[^>]*role=\"img\".*?</svg>", markup, re.S):
         assert "style=" not in picture

@@ -314,7 +314,7 @@ def test_a_case_shows_what_happened_in_one_order(operator: FlaskClient, engine: 
     story = shown[shown.index("What happened") :]
     steps = ["dismissed", "became a case", "uncertain", "end authorised", "prepared", "snoozed", "edited"]
     assert sorted(steps, key=lambda step: story.index(f" {step} ")) == steps
-    assert "dismissed by operator:1, through admin reason: …@…" in story
+    assert "dismissed by operator 1, through admin reason: …@…" in story
     assert "SECRET" not in story
 
 

@@ -36,8 +36,7 @@ def test_where_nothing_is_wrong_it_says_so(operator: FlaskClient, engine: Engine
     for late in (1, 2):
         sent(engine, ago=2 * MINUTE, late=late * SECOND)
     assert (
-        verdict(operator)[1]
-        == "All is well: 2 reminders were sent in the last hour, 99 % within 1.99 s; nothing waits."
+        verdict(operator)[1] == "All is well: 2 reminders were sent in the last hour, all within 2.00 s; nothing waits."
     )
 
 

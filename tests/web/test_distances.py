@@ -8,8 +8,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
 from snoozer.settings import Settings
-from snoozer.timephrase.describe import distance
-from snoozer.web.text.time_format import TimeFormatter, span_in_words
+from snoozer.timephrase.describe import distance, span_in_words
+from snoozer.web.text.time_format import TimeFormatter
 from tests.factories import HOUR, People, a_kept_message, a_snooze, now
 from tests.web.reminders import a_link, a_sent_reminder
 
@@ -17,8 +17,11 @@ MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 SPANS = [
     (2 * HOUR + 31 * MINUTE, "2 hours 31 minutes"),
     (4 * HOUR + 30 * MINUTE, "4 hours 30 minutes"),
-    (40 * HOUR, "40 hours"),
+    (37 * HOUR, "2 days"),
     (40 * DAY, "6 weeks"),
+    (90 * DAY, "3 months"),
+    (365 * DAY, "1 year"),
+    (550 * DAY, "1 year 6 months"),
 ]
 # So that it is rounded the same while the pages are read.
 A_LITTLE = timedelta(seconds=10)

@@ -5,6 +5,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.timephrase import zone_search
+from snoozer.timephrase.zones import zone_in_words
 from tests.factories import HOUR, a_snooze, now, the_row
 
 
@@ -18,7 +19,45 @@ def test_a_zone_is_accepted_in_any_case_and_with_spaces(typed: str, ann: FlaskCl
     assert row.zone in {"Asia/Kolkata", "America/New_York"}
     assert row.locale == "en_US"
     assert the_row(engine, id) == before
-    assert row.zone in ann.get("/").text
+    assert zone_in_words(row.zone) in ann.get("/").text
+
+
+def test_a_message_is_in_the_language_of_the_page_that_shows_it(ann: FlaskClient) -> None:
+    german = ann.post("/settings", data={"zone": "Asia/Tokyo", "locale": "de_DE"}, follow_redirects=True).text
+    assert 'lang="de' in german
+    assert "Gespeichert. Zeiten werden in Asia/Tokyo gezeigt" in german
+    english = ann.post("/settings", data={"zone": "Europe/Berlin", "locale": "en_US"}, follow_redirects=True).text
+    assert "Saved. Times are shown in Europe/Berlin" in english
+    assert "Gespeichert" not in english
+
+
+def test_an_error_page_is_in_one_language(ann: FlaskClient) -> None:
+    ann.post("/settings", data={"zone": "Europe/Berlin", "locale": "de_DE"})
+    for path in ("/nothing", "/admin/cases/nothing"):
+        page = ann.get(path, headers={"Accept-Language": "en-GB"}).text
+        assert "Unter dieser Adresse" in page
+        assert "Zu dem, was schlummert" in page
+
+
+@pytest.mark.parametrize(
+    ("path", "form", "message"),
+    [
+        ("/sign-out", {}, "You are signed out."),
+        (
+            "/settings/sessions/end",
+            {"where": "here too", "tokens": "too"},
+            "You are signed out everywhere. No API token",
+        ),
+    ],
+)
+def test_a_message_for_who_leaves_is_in_the_language_of_the_browser(
+    path: str, form: dict[str, str], message: str, ann: FlaskClient
+) -> None:
+    ann.post("/settings", data={"zone": "Europe/Berlin", "locale": "de_DE"})
+    ann.get("/settings")
+    browser = {"Accept-Language": "en-GB"}
+    page = ann.post(path, data=form, headers=browser)
+    assert message in ann.get(page.headers["Location"], headers=browser).text
 
 
 @pytest.mark.parametrize("zone", ["Middle Earth", "localtime", "Factory"])

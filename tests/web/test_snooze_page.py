@@ -136,7 +136,7 @@ def test_a_time_for_every_occurrence_is_shown_as_the_series_it_makes(ann: FlaskC
     ended = weekly(engine, message_id="<ended@mail.example>")
     act(ann, ended, "end", end="until in 3 weeks", act="end")
     refused = ann.get(f"/when/preview?phrase=in+2+months&every={ended}").text
-    assert "The repetition ends on" in refused
+    assert "The repetition ends before that." in refused
     assert "seen_at" not in refused
     others = a_snooze(engine, user_email="bob@snoozer.example")
     assert ann.get(f"/when/preview?phrase=friday&every={others}").status_code == 404

@@ -10,9 +10,9 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found
 from snoozer.db.state_words import public_state
 from snoozer.queue.promise import CHOICES
-from snoozer.timephrase.describe import MINUTE, date_in_words, distance, time_in_words
-from snoozer.timephrase.locales import Locale
+from snoozer.timephrase.describe import MINUTE, distance
 from snoozer.timephrase.recurrence import Recurrence
+from snoozer.timephrase.zones import zone_in_words
 from snoozer.web import context
 from snoozer.web.api import preconditions
 from snoozer.web.api.models.recurrence import RecurrenceRule
@@ -103,12 +103,9 @@ def _rule(plain: Any) -> RecurrenceRule | None:
 
 def _in_words(clock: TimeFormatter, promise: datetime) -> str:
     """The promise in the words of `/when`; the distance only while it is in the future."""
-    at = clock.local(promise)
     away = promise - clock.now
     ahead = f" ({distance(away)})" if away >= MINUTE else ""
-    month_first = Locale.named(clock.locale).region.month_first
-    day = date_in_words(at, now=clock.local(clock.now), month_first=month_first)
-    return f"{day}, {time_in_words(at)}{ahead}, {clock.zone}."
+    return f"{clock.date(promise)}, {clock.dates.clear_hour(clock.local(promise))}{ahead}, {zone_in_words(clock.zone)}."
 
 
 def _clock(row: Found, *, account: Account, now: datetime) -> TimeFormatter:

@@ -12,11 +12,11 @@ from snoozer.db.errors import is_transient
 from snoozer.db.models import Account
 from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
-from snoozer.db.roles import LEAST_ROLE
 from snoozer.timephrase.zones import zone_or_utc
 from snoozer.web import context
 from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.forms import one_line, row_number
+from snoozer.web.operators import audit_texts
 from snoozer.web.text.redaction import without_addresses
 from snoozer.web.text.time_format import parse_instant
 
@@ -26,8 +26,6 @@ MAX_TEXT_LENGTH = 100
 # A slower query is left out, and the page says so.
 READ_SECONDS = 2.0
 FIELDS = ("actor", "act", "snooze", "since", "until")
-# Suggested in its field; other acts can be typed.
-ACTS = sorted(act for act in LEAST_ROLE if not act.startswith("view"))
 
 
 @blueprint.get("")
@@ -50,7 +48,8 @@ def show(account: Account) -> ResponseReturnValue:
         given=given,
         filtered={name: text for name, text in given.items() if text},
         problem=problem,
-        acts=ACTS,
+        acts=audit_texts.ACTS,
+        words=audit_texts,
         first_page="before" not in request.args,
         without_addresses=without_addresses,
     ), 422 if problem else 200

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from snoozer.db.queries import Found
+from snoozer.web.operators.audit_texts import actor_text, name_text, value_text
 from snoozer.web.text.redaction import plain
+from snoozer.web.text.time_format import TimeFormatter
 
 # Data for an undo is private to the person.
 _NOT_SHOWN = {"note", "before", "after", "places"}
@@ -24,12 +26,12 @@ class Moment:
     details: Sequence[str] = ()
 
 
-def timeline(row: Found, *, sends: Sequence[Found], events: Sequence[Found]) -> list[Moment]:
+def timeline(row: Found, *, sends: Sequence[Found], events: Sequence[Found], times: TimeFormatter) -> list[Moment]:
     """The newest step first; if times are equal, an event follows the ledger entry that caused it."""
     moments = [
         Moment(at=row.created_at, what="snoozed", rest="", source="row"),
         *(moment for send in sends for moment in _of_send(send)),
-        *(_of_event(event) for event in reversed(events)),
+        *(_of_event(event, times) for event in reversed(events)),
     ]
     if row.claimed_at is not None:
         moments.append(
@@ -56,18 +58,19 @@ def _of_send(send: Found) -> Iterator[Moment]:
         rest = f"the mail server answered {plain(reply, limit=40)}{late}" if reply else f"listed in a digest{late}"
         yield Moment(at=send.sent_at, what="sent", rest=rest, source="ledger")
     if send.resolved_at is not None:
-        rest = f"{plain(send.resolution, limit=40)} by {plain(send.resolved_by, limit=40)}"
+        by = plain(actor_text(send.resolved_by or "unknown"), limit=40)
+        rest = f"{plain(send.resolution, limit=40)} by {by}"
         yield Moment(at=send.resolved_at, what="resolved", rest=rest, source="ledger")
 
 
-def _of_event(event: Found) -> Moment:
+def _of_event(event: Found, times: TimeFormatter) -> Moment:
     return Moment(
         at=event.at,
         what=plain(event.kind, limit=100),
-        rest=f"by {plain(event.actor, limit=100)}, through {plain(event.route, limit=100)}",
+        rest=f"by {plain(actor_text(event.actor), limit=100)}, through {plain(event.route, limit=100)}",
         source="event",
         details=[
-            f"{plain(name, limit=100)}: {plain(str(value), limit=MAX_DETAIL_LENGTH)}"
+            f"{plain(name_text(name), limit=100)}: {plain(value_text(value, times), limit=MAX_DETAIL_LENGTH)}"
             for name, value in event.detail.items()
             if value is not None and value != "" and name not in _NOT_SHOWN
         ],

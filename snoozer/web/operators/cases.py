@@ -21,7 +21,7 @@ from snoozer.web import context
 from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import page_cursor
-from snoozer.web.operators import case_forms
+from snoozer.web.operators import audit_texts, case_forms
 from snoozer.web.operators.case_forms import selected
 from snoozer.web.operators.case_timeline import timeline
 from snoozer.web.operators.explain import Conditions, was_it_sent, why_not_running
@@ -150,7 +150,7 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         row=row,
         sends=sends,
         audited=audited,
-        moments=timeline(row, sends=sends, events=events),
+        moments=timeline(row, sends=sends, events=events, times=time_formatter()),
         filter=filter,
         newer=newer,
         older=older,
@@ -159,4 +159,5 @@ def show(account: Account, id: int) -> ResponseReturnValue:
         masked=masked,
         plain=plain,
         without_addresses=plain,
+        audit_words=audit_texts,
     )

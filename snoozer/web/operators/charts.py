@@ -50,8 +50,9 @@ class Chart:
         return SENT_HEIGHT + FAILED_HEIGHT
 
 
-def chart(spans: Sequence[Span], *, step: timedelta, rows_of: int) -> Chart:
-    """The chart of these steps; its table has one line per `rows_of` steps. There must be at least one step."""
+def chart(spans: Sequence[Span], *, step: timedelta, rows_of: int, until: datetime) -> Chart:
+    """The chart of these steps; its table has one line per `rows_of` steps. There must be at least one step, and the
+    last may go on after `until`."""
     minutes = step / MINUTE
     sent = [_rate(span.sent, span) for span in spans]
     failed = [_rate(span.retried + span.failed, span) for span in spans]
@@ -67,7 +68,7 @@ def chart(spans: Sequence[Span], *, step: timedelta, rows_of: int) -> Chart:
         total_failed=sum(span.failed for span in spans),
         total_retried=sum(span.retried for span in spans),
         starts_at=spans[0].starts_at,
-        ends_at=spans[-1].starts_at + step,
+        ends_at=min(spans[-1].starts_at + step, until),
         rows=[
             _row(spans[n : n + rows_of], minutes=minutes)
             for n in range(len(spans) - rows_of, -rows_of, -rows_of)

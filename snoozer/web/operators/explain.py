@@ -9,8 +9,10 @@ from snoozer.db.queries import Found
 from snoozer.db.queries.cases import MAX_AHEAD
 from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.db.state_words import Answer, was_sent
+from snoozer.timephrase.describe import span_in_words
+from snoozer.web.operators.audit_texts import actor_text
 from snoozer.web.text.redaction import without_addresses
-from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
+from snoozer.web.text.time_format import TimeFormatter, count_in_words
 
 _ANSWERS: dict[Answer, str] = {"yes": "Yes", "no": "No", "perhaps": "Perhaps", "not yet": "No"}
 
@@ -195,7 +197,7 @@ REASONS: dict[str, Callable[[Found, Conditions], str]] = {
         f"It is due, and the mail server {now.breakers[0].server} is left alone until it answers probes again."
     ),
     "mail_server_stopped": lambda row, now: (
-        f"It is due, and {now.breakers[0].tripped_by.replace(':', ' ')} stopped sending by the mail server "
+        f"It is due, and {actor_text(now.breakers[0].tripped_by)} stopped sending by the mail server "
         f"{now.breakers[0].server} {_at(now.times, now.breakers[0].tripped_at)}. It goes out once that is taken "
         "back, on the overview."
     ),

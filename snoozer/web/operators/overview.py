@@ -1,7 +1,7 @@
 """The operator's overview: the current troubles in sentences, and every figure with its unit and age."""
 
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
@@ -51,6 +51,7 @@ def overview(account: Account) -> ResponseReturnValue:
         troubles=trouble.troubles(reading, limits=limits, time_of=hour_of),
         all_is_well=trouble.all_is_well,
         charts=_charts(reading),
+        recorded_until=_recorded_until(reading),
         seen=watching.snapshot_of(reading.number),
         max_counted=metrics.MAX_COUNTED,
         max_measured=db.MAX_MEASURED,
@@ -91,9 +92,15 @@ def changes(account: Account) -> ResponseReturnValue:
 
 
 def _charts(reading: Reading) -> dict[str, tuple[str, charts.Chart]]:
-    history = reading.history.value or {}
+    history, now = reading.history.value or {}, reading.history.at or reading.at
     return {
-        name: (title, charts.chart(history[name], step=CHARTS[name][1], rows_of=rows_of))
+        name: (title, charts.chart(history[name], step=CHARTS[name][1], rows_of=rows_of, until=now))
         for name, (rows_of, title) in TABLES.items()
         if name in history
     }
+
+
+def _recorded_until(reading: Reading) -> datetime | None:
+    """The end of the last minute that a clock has recorded within the hour; figures count also what came since."""
+    minutes = [span.starts_at for span in (reading.history.value or {}).get("hour", ()) if span.recorded]
+    return minutes[-1] + CHARTS["hour"][1] if minutes else None

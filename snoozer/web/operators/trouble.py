@@ -11,7 +11,7 @@ from snoozer.db.queries.delivery import FORGOTTEN_AFTER
 from snoozer.web.operators import stops
 from snoozer.web.operators.reading import Reading
 from snoozer.web.operators.remedies import Harm, Resume, Trouble, worst_first
-from snoozer.web.text.measures import age, seconds
+from snoozer.web.text.measures import age, nearly_all, seconds
 from snoozer.web.text.redaction import without_addresses
 
 # The clock sweeps every few seconds.
@@ -52,8 +52,8 @@ def all_is_well(reading: Reading) -> str:
     if not attempts or not attempts.sent or sent is None or sent.p99 is None:
         done = "no reminder was due in the last hour"
     else:
-        within = seconds(max(sent.p99, 0.0))
-        done = f"{_count(attempts.sent, 'reminder was', 'reminders were')} sent in the last hour, 99 % within {within}"
+        within = nearly_all(sent.rows, sent.p99)
+        done = f"{_count(attempts.sent, 'reminder was', 'reminders were')} sent in the last hour, {within}"
     due, retrying = (queue.due, queue.retrying) if queue else (0, 0)
     parts = [f"{_many(due)} {'is' if due == 1 else 'are'} due"] if due else []
     parts += [f"{_many(retrying)} {'waits' if retrying == 1 else 'wait'} for another try"] if retrying else []

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from snoozer.timephrase.zones import zone_in_words
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of
@@ -137,7 +138,7 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
     detail = event.detail
     ended = f" {recurrence_ended_text(detail['ended'], times)}" if detail.get("ended") else ""
     if event.kind == "edited" and detail.get("why") in _ZONE_CHANGES:
-        zone, old = (str(detail.get(key)).replace("_", " ") for key in ("zone", "from"))
+        zone, old = (zone_in_words(str(detail.get(key))) for key in ("zone", "from"))
         sentence = _ZONE_CHANGES[detail["why"]]
         return _(sentence).format(zone=zone, old=old) + ended
     if event.kind == "deferred":

@@ -5,7 +5,6 @@ from math import ceil
 
 from snoozer.web.text.time_format import TimeFormatter
 
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _UNITS = ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s"))
 _SIZES = ("B", "kB", "MB", "GB", "TB", "PB")
 
@@ -20,10 +19,8 @@ def age(span: timedelta) -> str:
     return f"{seconds} s"
 
 
-def seconds(number: float | None) -> str:
-    """0.25 s, 14 s, 3 min 10 s; a dash for None. A negative number is 0 s."""
-    if number is None:
-        return "–"
+def seconds(number: float) -> str:
+    """0.25 s, 14 s, 3 min 10 s. A negative number is 0 s."""
     if number < 10:
         return f"{max(number, 0):.2f} s"
     return f"{ceil(number)} s" if number < 120 else age(timedelta(seconds=number))
@@ -39,19 +36,33 @@ def size(octets: int) -> str:
     return f"{octets} B" if unit == "B" else f"{number:.{0 if number >= 100 or unit == 'kB' else 1}f} {unit}"
 
 
-def share(part: float | None) -> str:
-    """0 %, 0.3 %, 12 %; a dash for None."""
-    if part is None:
-        return "–"
+def nearly_all(rows: int, p99: float) -> str:
+    """99 % within 14 s; of fewer than a hundred, all are within it."""
+    return f"{'all ' if 1 < rows < 100 else '' if rows == 1 else '99 % '}within {seconds(p99)}"
+
+
+def rate(number: float) -> str:
+    """0.3 a minute, 12 a minute, or less than 0.1 a minute."""
+    if 0 < number < 0.05:
+        return "less than 0.1 a minute"
+    return f"{number:,.0f} a minute" if number >= 10 else f"{number:,.1f} a minute"
+
+
+def at_most(number: float) -> str:
+    """Up to 0.3 a minute, or less than 0.1 a minute."""
+    return rate(number) if 0 < number < 0.05 else f"up to {rate(number)}"
+
+
+def share(part: float) -> str:
+    """0 %, 0.3 %, 12 %."""
     percent = part * 100
     return f"{percent:.1f} %" if 0 < percent < 10 else f"{percent:.0f} %"
 
 
 def hour_of(times: TimeFormatter, moment: datetime) -> str:
     """08:12 today, 24 Nov 08:12 on another day."""
-    local = times.local(moment)
+    local, today = times.local(moment), times.local(times.now)
     hour = times.time(moment)
-    if local.date() == times.local(times.now).date():
+    if local.date() == today.date():
         return hour
-    year = "" if local.year == times.local(times.now).year else f" {local.year}"
-    return f"{local.day} {_MONTHS[local.month - 1]}{year} {hour}"
+    return f"{times.dates.day_from(local, today=today, weekday=False, short=True)} {hour}"

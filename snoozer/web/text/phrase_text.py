@@ -7,9 +7,8 @@ from typing import Any
 
 from snoozer.queue.promise import ReminderTime
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
-from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
-from snoozer.timephrase.zones import zone_or_utc
+from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS
@@ -44,7 +43,7 @@ def phrase_text(row: Any, events: Sequence[Any], *, times: TimeFormatter) -> Phr
             now=times.local(times.now),
             alternative=None if alternative is None else times.local(alternative),
             recurrence=recurrence,
-            month_first=Locale.named(times.locale).region.month_first,
+            dates=times.dates,
         )
         for flag in detail.get("flags", ())
     )
@@ -61,7 +60,7 @@ def recurrence_text(recurrence: dict[str, Any], times: TimeFormatter) -> str:
     parsed = parse_recurrence(recurrence)
     if parsed is None:
         return _(UNREADABLE)
-    return describe_recurrence(parsed, at=times.hour(datetime.combine(parsed.start, parsed.at)))
+    return describe_recurrence(parsed, dates=times.dates)
 
 
 def upcoming_times(row: Any, times: TimeFormatter) -> list[datetime]:
@@ -130,6 +129,6 @@ def _kept_as(row: Any, promise: datetime, times: TimeFormatter) -> str:
         return _("As so much time from when you asked: the instant stays, whatever clocks do.")
     if row.time_kind != "wall" or row.zone is None:
         return _("As an exact instant.")
-    hour = times.hour(promise.astimezone(zone_or_utc(row.zone)))
-    place = row.zone.replace("_", " ")
+    hour = times.dates.hour(promise.astimezone(zone_or_utc(row.zone)))
+    place = zone_in_words(row.zone)
     return _("At %(time)s in %(zone)s, also when clocks change there.", time=hour, zone=place)

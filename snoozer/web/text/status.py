@@ -7,11 +7,12 @@ from typing import Any
 from snoozer.db.queries.delivery import DeliveryStatus
 from snoozer.db.queries.returned import Return
 from snoozer.db.state_words import Answer, public_state, was_sent
+from snoozer.timephrase.describe import span_in_words
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of, arrival_text
 from snoozer.web.text.phrase_text import lower_first
-from snoozer.web.text.time_format import TimeFormatter, count_in_words, span_in_words
+from snoozer.web.text.time_format import TimeFormatter, count_in_words
 
 # A reminder this much later than promised is shown as late; a mail may take as long.
 LATE_AFTER = timedelta(seconds=30)
@@ -85,7 +86,7 @@ def status_of(row: Any, *, times: TimeFormatter, delivery: DeliveryStatus | None
         explanation=arrival_text(row.promise, arrival, times) if asked else explanation,
         at=at,
         lateness=late,
-        asked=_("asked for %(when)s", when=times.short(row.promise)) if asked else None,
+        asked=_("asked for %(when)s", when=times.chip(row.promise)) if asked else None,
     )
 
 

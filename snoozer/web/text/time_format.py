@@ -1,45 +1,33 @@
 """Times in words, in a person's zone and locale: "Friday 08:00", "in 22 hours", and the exact instant."""
 
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import datetime, timedelta
+from functools import cached_property
 
 from snoozer.mail.calendar_events import Moment
+from snoozer.timephrase.date_format import WEEKDAY_NAMES, DateFormat, short_weekday
 from snoozer.timephrase.day_shape import Arrival, Days
-from snoozer.timephrase.describe import (
-    MINUTE,
-    MONTH_NAMES,
-    WEEKDAY_NAMES,
-    clock,
-    counted,
-    distance_back,
-    full_date,
-    span_ahead,
-)
-from snoozer.timephrase.describe import distance as distance_ahead
-from snoozer.timephrase.describe import span_in_words as exact_span
-from snoozer.timephrase.locales import Locale
-from snoozer.timephrase.zones import zone_or_utc
+from snoozer.timephrase.describe import counted, distance, distance_back
+from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_, ngettext
 from snoozer.translations import gettext as _
 
-_SHORT_WEEKDAYS = (N_("Mon"), N_("Tue"), N_("Wed"), N_("Thu"), N_("Fri"), N_("Sat"), N_("Sun"))
-_SHORT_MONTHS = (
-    N_("Jan"), N_("Feb"), N_("Mar"), N_("Apr"), N_("May"), N_("Jun"),
-    N_("Jul"), N_("Aug"), N_("Sep"), N_("Oct"), N_("Nov"), N_("Dec"),
-)  # fmt: skip
 _NEAR_DAYS = {-1: N_("Yesterday"), 0: N_("Today"), 1: N_("Tomorrow")}
 
 
 @dataclass(frozen=True, kw_only=True)
 class TimeFormatter:
-    """Formats instants in `zone` relative to `now`, which is the database's time. Words are in the language of the
-    response; the locale decides the clock and the order of day and month. `days` are the person's, if they chose a
-    shape."""
+    """Writes instants by the `DateFormat` of the locale, in `zone` and relative to `now`, which is the database's time.
+    `days` are the person's, if they chose a shape."""
 
     now: datetime
     zone: str
     locale: str
     days: Days | None = None
+
+    @cached_property
+    def dates(self) -> DateFormat:
+        return DateFormat.of(self.locale)
 
     def arrival(self, promise: datetime) -> Arrival:
         """The arrival of something promised for this time, according to the shape of the person's day."""
@@ -50,13 +38,9 @@ class TimeFormatter:
     def local(self, moment: datetime) -> datetime:
         return moment.astimezone(zone_or_utc(self.zone))
 
-    def time(self, moment: datetime) -> str:
+    def time(self, moment: datetime, *, seconds: bool = False) -> str:
         """08:00, or 8:00 am in locales with a twelve-hour clock."""
-        return self.hour(self.local(moment))
-
-    def hour(self, wall: datetime) -> str:
-        """Formats the hour of a datetime as it is, without conversion to the zone."""
-        return clock(wall, twelve_hour=Locale.named(self.locale).region.twelve_hour)
+        return self.dates.hour(self.local(moment), seconds=seconds)
 
     def date(self, moment: datetime) -> str:
         """Friday 27 November, with the year if it is not the current one."""
@@ -80,16 +64,16 @@ class TimeFormatter:
         first, last = self._of_event(start), self._of_event(end or start)
         if isinstance(start, datetime) and isinstance(end, datetime):
             days = [(self.local(each) if each.tzinfo else each).date() for each in (start, end)]
-            last = self.time(end) if end.tzinfo else self.hour(end)
+            last = self.time(end) if end.tzinfo else self.dates.hour(end)
             last = last if days[0] == days[1] else self._of_event(end)
         return first if first == last or end in (None, start) else f"{first} – {last}"
 
     def _of_event(self, moment: Moment) -> str:
         if not isinstance(moment, datetime):
-            return self._dated(datetime.combine(moment, time()))
+            return self._dated(moment)
         if moment.tzinfo:
             return self.words(moment)
-        return f"{self._dated(moment)}, {self.hour(moment)}"
+        return f"{self._dated(moment)}, {self.dates.hour(moment)}"
 
     def inline(self, moment: datetime) -> str:
         """The same inside a sentence: promised for today 08:00."""
@@ -105,49 +89,32 @@ class TimeFormatter:
         return self.time(moment) if self.day(moment) == heading else self.chip(moment)
 
     def short(self, moment: datetime) -> str:
-        """Fri 08:00 this week, Fri 27 Nov 08:00 later."""
-        local = self.local(moment)
-        if -7 < self._days_away(moment) < 7:
-            return f"{_(_SHORT_WEEKDAYS[local.weekday()])} {self.time(moment)}"
-        return f"{self._dated(local, short=True)} {self.time(moment)}"
+        """Today 08:00, Fri 08:00 this week, Fri 27 Nov 08:00 later."""
+        local, away = self.local(moment), self._days_away(moment)
+        near = _("Today") if away == 0 else short_weekday(local)
+        day = near if -7 < away < 7 else self._dated(local, short=True)
+        return f"{day} {self.time(moment)}"
 
     def distance(self, moment: datetime) -> str:
         """In 22 hours, 5 minutes ago, now: rounded as in the sentence about a phrase's meaning."""
         span = moment - self.now
         if abs(span) < timedelta(seconds=30):
             return _("now")
-        return distance_ahead(span) if span > timedelta(0) else distance_back(-span)
+        return distance(span) if span > timedelta(0) else distance_back(-span)
 
     def exact(self, moment: datetime) -> str:
         """Friday 27 November 2026, 08:00:05 (UTC+01:00, Europe/Berlin)."""
         local = self.local(moment)
         offset = f"{local:%z}"
         utc = "UTC" if not int(offset[:5]) else f"UTC{offset[:3]}:{offset[3:5]}"
-        place = utc if self.zone in {"UTC", utc} else f"{utc}, {self.zone}"
-        weekday = _(WEEKDAY_NAMES[local.weekday()])
-        day = _("%(weekday)s %(date)s", weekday=weekday, date=full_date(local))
-        return f"{day}, {local:%H:%M:%S} ({place})"
+        place = utc if self.zone in {"UTC", utc} else f"{utc}, {zone_in_words(self.zone)}"
+        return f"{self.dates.instant(local, seconds=True)} ({place})"
 
     def _days_away(self, moment: datetime) -> int:
         return (self.local(moment).date() - self.local(self.now).date()).days
 
-    def _dated(self, local: datetime, *, short: bool = False) -> str:
-        weekdays, months = (_SHORT_WEEKDAYS, _SHORT_MONTHS) if short else (WEEKDAY_NAMES, MONTH_NAMES)
-        weekday, month, comma = _(weekdays[local.weekday()]), _(months[local.month - 1]), ""
-        if Locale.named(self.locale).region.month_first:
-            day, comma = f"{weekday}, {month} {local.day}", ","
-        elif short:
-            day = _(
-                "%(short_weekday)s %(day)s %(short_month)s", short_weekday=weekday, day=local.day, short_month=month
-            )
-        else:
-            day = _("%(weekday)s %(day)s %(month)s", weekday=weekday, day=local.day, month=month)
-        return day if local.year == self.local(self.now).year else f"{day}{comma} {local.year}"
-
-
-def weekday_names() -> list[tuple[str, str]]:
-    """The days from Monday on, each in short and in full."""
-    return [(_(short), _(name)) for short, name in zip(_SHORT_WEEKDAYS, WEEKDAY_NAMES, strict=True)]
+    def _dated(self, day: Moment, *, short: bool = False) -> str:
+        return self.dates.day_from(day, today=self.local(self.now), short=short)
 
 
 def parse_instant(text: str | None) -> datetime | None:
@@ -157,11 +124,6 @@ def parse_instant(text: str | None) -> datetime | None:
     except ValueError:
         return None
     return instant if instant.tzinfo is not None else None
-
-
-def span_in_words(span: timedelta, *, after: bool = False) -> str:
-    """A duration, rounded like a distance; below a minute in seconds. `after` is for use behind "for" or "since"."""
-    return exact_span(span, after=after) if span < MINUTE else span_ahead(span, after=after)
 
 
 def count_in_words(number: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
 from snoozer.snoozes.input import SnoozeError
+from snoozer.timephrase.zones import zone_in_words
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.text.phrase_text import lower_first, recurrence_text
@@ -75,7 +76,7 @@ def _clauses(changed: set[str], before: dict[str, str], row: Any, times: TimeFor
         earlier = " " + _("(it was %(when)s)", when=times.inline(was)) if was and is_shown else ""
         found.append(_("its time is now %(when)s", when=now) + earlier)
     elif "zone" in changed and row.zone:
-        found.append(_("it follows the clock of %(zone)s now", zone=row.zone.replace("_", " ")))
+        found.append(_("it follows the clock of %(zone)s now", zone=zone_in_words(row.zone)))
     if "note" in changed:
         note = shorten(row.note or "", MAX_NOTE, placeholder=" …")
         found.append(_("its note is now “%(note)s”", note=note) if note else _("it has no note any more"))

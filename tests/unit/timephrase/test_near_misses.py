@@ -12,12 +12,12 @@ ErrorOf = Callable[..., ParseError]
 DESKS = {"en": {"locale": "en_US"}, "de": {"zone": "Europe/Berlin", "locale": "de_DE"}}
 
 ENGLISH = """
-tomrrow 9              | tomorrow 9:00
-tomrrow 3              | tomorrow 15:00
+tomrrow 9              | tomorrow 9:00 am
+tomrrow 3              | tomorrow 3:00 pm
 tmorow evening         | tomorrow evening
-tomorrow @ 9           | tomorrow 9:00
+tomorrow @ 9           | tomorrow 9:00 am
 wensday                | wednesday
-teusday at 3           | tuesday at 15:00
+teusday at 3           | tuesday at 3:00 pm
 frday 6pm              | friday 6pm
 febuary 3              | february 3
 nxt week               | next week
@@ -25,10 +25,10 @@ next moth              | next month
 nex friday             | next friday
 in 10 mintues          | in 10 minutes
 in 2 huors             | in 2 hours
-evry day at 9          | every day at 9:00
+evry day at 9          | every day at 9:00 am
 every mondya           | every monday
 3 days if no rply      | 3 days if no reply
-24 dec 9               | 24 dec 9:00
+24 dec 9               | 24 dec 9:00 am
 """
 
 GERMAN = """

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from snoozer.timephrase.date_format import DateFormat
 from snoozer.timephrase.describe import describe_recurrence
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 
@@ -106,4 +107,4 @@ def test_any_stored_recurrence_raises_or_has_occurrences(strange: dict[str, Any]
     after = datetime(2026, 3, 5, tzinfo=UTC)
     found = next_occurrence(recurrence, after=after, zone="Europe/Berlin")
     assert found is None or found > after
-    assert describe_recurrence(recurrence)
+    assert describe_recurrence(recurrence, dates=DateFormat.of("de_DE"))

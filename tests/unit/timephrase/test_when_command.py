@@ -21,7 +21,7 @@ def test_it_prints_the_instant_and_flags_then_the_sentence() -> None:
     assert result.exit_code == 0
     assert result.stdout.splitlines() == [
         "2026-03-13T08:00:00-04:00 ambiguous",
-        "Friday, March 13, 08:00 (in 8 days), America/New_York. It could also mean Friday, March 6, 08:00.",
+        "Friday, March 13, 8:00 am (in 8 days), America/New York. It could also mean Friday, March 6, 8:00 am.",
     ]
 
 
@@ -35,7 +35,7 @@ def test_json_is_one_line_of_the_contract() -> None:
         "alternative": None,
         "recurrence": None,
         "condition": None,
-        "reading": "Thursday, March 5, 10:30 (in 10 minutes), America/New_York.",
+        "reading": "Thursday, March 5, 10:30 am (in 10 minutes), America/New York.",
     }
 
 

@@ -138,7 +138,7 @@ def test_a_length_without_its_unit_is_asked_back_with_units(error_of: ErrorOf, p
     [
         ("in 5pm", "en", "5pm"),
         ("for 9am tomorrow", "en", "9am tomorrow"),
-        ("on 15:30", "en", "15:30"),
+        ("on 15:30", "en", "3:30 pm"),
         ("in 9 in the morning", "en", "9 in the morning"),
         ("at 5 minutes", "en", "5 minutes"),
         ("until 3 days", "en", "3 days"),

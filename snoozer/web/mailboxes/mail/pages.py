@@ -12,7 +12,7 @@ from snoozer.db.queries import Found
 from snoozer.mailboxes.imap import folder_names
 from snoozer.mailboxes.read import kept
 from snoozer.mailboxes.read.mailbox import FolderView, Role, Row
-from snoozer.timephrase.describe import MONTH_NAMES
+from snoozer.timephrase.date_format import month_name
 from snoozer.translations import N_, ngettext
 from snoozer.translations import gettext as _
 from snoozer.web.text.history import DayGroup, group_by_day
@@ -150,8 +150,7 @@ def _age(moment: datetime, times: TimeFormatter) -> str:
         return _("Today")
     if days < 7:
         return times.day(moment)
-    month = _(MONTH_NAMES[then.month - 1])
-    return month if then.year == today.year else f"{month} {then.year}"
+    return month_name(then.month, None if then.year == today.year else then.year)
 
 
 def _is_for_moving(folder: FolderView) -> bool:

@@ -47,7 +47,7 @@ def ask(account: Account) -> ResponseReturnValue:
         return redirect(url_for(".show"), code=303)
     if due_at is not None:
         security_log.record("account_deletion_asked", account=account.id)
-        due = time_formatter().inline(due_at)
+        due = time_formatter().exact(due_at)
         send_notice(to=account.email, due=due, language=current_language(), settings=context.settings())
     return redirect(url_for(".show"), code=303)
 

@@ -15,8 +15,9 @@ from snoozer.snoozes import day_shapes, zone_change
 from snoozer.snoozes.input import clean_phrase
 from snoozer.telemetry import security_log
 from snoozer.timephrase import zone_search
+from snoozer.timephrase.context import WorkingHours
 from snoozer.timephrase.zone_search import Place
-from snoozer.timephrase.zones import zone_of
+from snoozer.timephrase.zones import zone_in_words, zone_of
 from snoozer.translations import N_, ngettext
 from snoozer.translations import gettext as _
 from snoozer.web import context, language
@@ -84,10 +85,19 @@ def save(account: Account) -> ResponseReturnValue:
         now = time_formatter().now
         ahead = zone_change.preview(connection, user_email=account.email, old=account.zone, new=zone, now=now)
         if choice is None and ahead.needs_confirmation:
-            return render_template("people/settings/zone.html", ahead=ahead, old=account.zone, new=zone, locale=locale)
+            return render_template(
+                "people/settings/zone.html",
+                ahead=ahead,
+                old=account.zone,
+                new=zone,
+                locale=locale,
+                morning=WorkingHours().morning,
+            )
         moved = 0 if choice == "keep" else zone_change.apply(connection, ahead, old=account.zone, route=ROUTE)
         accounts.set_preferences(connection, id=account.id, zone=zone, locale=locale)
         day_shapes.refresh(connection, account_id=account.id)
+    # The message stands on the next page, which is in the new language.
+    context.use_locale(locale)
     flash(_saved_text(zone, moved if choice == "follow" else 0))
     return redirect(url_for(".show"), code=303)
 
@@ -175,6 +185,9 @@ def end_sessions(account: Account) -> ResponseReturnValue:
     """Signs all other browsers out, or with `here` this one, too, and cancels pending sign-ins; with `tokens` it also
     revokes the API tokens, with `feeds` the addresses of feeds."""
     here = request.form.get("where") == "here too"
+    if here:
+        # The message stands on the page of a stranger.
+        language.use_requested()
     tokens, feeds = (request.form.get(name) == "too" for name in ("tokens", "feeds"))
     also = [_(words) for words, chosen in ((NO_TOKEN_WORKS, tokens), (NO_FEED_WORKS, feeds)) if chosen]
     with context.transaction() as connection:
@@ -211,7 +224,7 @@ def end_sessions(account: Account) -> ResponseReturnValue:
 
 
 def _saved_text(zone: str, moved: int) -> str:
-    place = zone.replace("_", " ")
+    place = zone_in_words(zone)
     if not moved:
         return _("Saved. Times are shown in %(zone)s; what is asleep comes back when it was promised.", zone=place)
     return ngettext(

@@ -9,7 +9,7 @@ from flask.typing import ResponseReturnValue
 from snoozer.people import accounts, quotas
 from snoozer.telemetry import security_log
 from snoozer.translations import gettext as _
-from snoozer.web import auth, context
+from snoozer.web import auth, context, language
 from snoozer.web.network import network_id
 from snoozer.web.people.sign_in.mailing import send_invitation
 from snoozer.web.people.sign_in.session import signed_in
@@ -121,6 +121,8 @@ def sign_out() -> ResponseReturnValue:
     if account is not None:
         security_log.record("signed_out", account=account.id)
     session.clear()
+    # The message stands on the page of a stranger.
+    language.use_requested()
     context.flash(_("You are signed out."))
     response = make_response(redirect(url_for("sign_in.request_page"), code=303))
     auth.delete_cookie(response, "session")

@@ -7,6 +7,7 @@ from snoozer.db.models import Account
 from snoozer.snoozes import chosen_shape, day_shapes
 from snoozer.snoozes.chosen_shape import Preview
 from snoozer.snoozes.day_shapes import NO_SHAPE
+from snoozer.timephrase.date_format import weekday_names
 from snoozer.timephrase.day_shape import DayShape
 from snoozer.translations import gettext as _
 from snoozer.web import context
@@ -15,7 +16,6 @@ from snoozer.web.context import flash
 from snoozer.web.snoozes.day_shape import forms
 from snoozer.web.snoozes.day_shape.forms import DayForm
 from snoozer.web.snoozes.day_shape.week import next_days
-from snoozer.web.text.time_format import weekday_names
 
 blueprint = Blueprint("day_shape", __name__, url_prefix="/settings/day")
 

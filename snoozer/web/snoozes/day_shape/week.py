@@ -45,7 +45,8 @@ def _picture(days: Days, day: date, times: TimeFormatter) -> DayPicture:
     words = _("day off")
     if not shape.is_off(day):
         work = _bar(shape.work_from, shape.work_until)
-        words = _("work %(start)s to %(end)s", start=_hour(shape.work_from, times), end=_hour(shape.work_until, times))
+        start, end = times.dates.hour(shape.work_from), times.dates.hour(shape.work_until)
+        words = _("work %(start)s to %(end)s", start=start, end=end)
     if rests:
         words = _("%(day)s, nothing comes %(spans)s", day=words, spans=_spans(rests, times))
     noon = datetime.combine(day, time(12), tzinfo=zone_or_utc(times.zone))
@@ -84,8 +85,4 @@ def _minutes(at: datetime | time) -> int:
 
 
 def _minute(minutes: int, times: TimeFormatter) -> str:
-    return _("midnight") if minutes in {0, MINUTES} else _hour(time(minutes // 60, minutes % 60), times)
-
-
-def _hour(at: time, times: TimeFormatter) -> str:
-    return times.hour(datetime.combine(date(2000, 1, 1), at))
+    return _("midnight") if minutes in {0, MINUTES} else times.dates.hour(time(minutes // 60, minutes % 60))

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 from snoozer.db.queries import Found
 from snoozer.db.queries.snoozes import SoughtState
 from snoozer.mailboxes.search_terms import MAX_TERM_LENGTH, OpenTerm
-from snoozer.timephrase.describe import WEEKDAY_NAMES
+from snoozer.timephrase.date_format import WEEKDAY_NAMES
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web.snoozes.search import SearchError, read_day

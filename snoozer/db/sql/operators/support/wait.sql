@@ -60,7 +60,7 @@ SELECT
     count(*) FILTER (WHERE late.seconds > 60 AND late.seconds <= 1800) AS within_30_min,
     count(*) FILTER (WHERE late.seconds > 1800) AS more,
     percentile_cont(0.5) WITHIN GROUP (ORDER BY late.seconds) AS p50,
-    percentile_cont(0.99) WITHIN GROUP (ORDER BY late.seconds) AS p99,
+    percentile_disc(0.99) WITHIN GROUP (ORDER BY late.seconds) AS p99,
     count(DISTINCT late.person) AS people,
     max(late.seconds) AS max
 FROM (VALUES ('sent'), ('waits')) AS kind (what)
