@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import MAXYEAR, MINYEAR, date, time, timedelta
 from typing import Literal
 
+from dateutil.easter import easter
+
 from snoozer.timephrase.context import ParseContext
 from snoozer.timephrase.date_format import month_name
 from snoozer.timephrase.lexer import Tokens
@@ -95,6 +97,7 @@ def dates(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for month, day, end in month_days(tokens, at):
         yield from _with_year(tokens, month, day, end)
     yield from _holiday_or_eve(tokens, at)
+    yield from _movable_holiday(tokens, at)
     yield from _day_of_month(tokens, at)
 
 
@@ -230,6 +233,40 @@ def _holiday_or_eve(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for month, day, end in _holidays(tokens, at, "holiday_or_eve"):
         for holiday, after in _with_year(tokens, month, day, end):
             yield replace(holiday, resolve=_or_day_before(holiday)), after
+
+
+def _movable_holiday(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """Easter, the days counted from it, and Thanksgiving in the United States."""
+    for rule, end in tokens.match(at, "movable_holiday"):
+        for year, after in years(tokens, end):
+            yield _movable(rule, year=year), after
+        for offset, after in this_or_next(tokens, end, "year"):
+            yield _movable(rule, offset=offset), after
+        yield _movable(rule), end
+
+
+def _movable(rule: str, *, year: int | None = None, offset: int | None = None) -> DayExpr:
+    def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+        this_year = context.today.year
+        if year is not None or offset is not None:
+            return ResolvedDay(day=_movable_date(rule, this_year + (offset or 0) if year is None else year))
+        chosen = _movable_date(rule, this_year)
+        if chosen > context.today or context.ahead(chosen, at):
+            return ResolvedDay(day=chosen)
+        return ResolvedDay(day=_movable_date(rule, this_year + 1), flags=frozenset({"next_year"}))
+
+    return DayExpr(resolve=resolve, allows_bare_hour=False, relative=False)
+
+
+def _movable_date(rule: str, year: int) -> date:
+    """The date by a rule of the word list: days after Easter, or the fourth Thursday of November."""
+    if rule == "thanksgiving":
+        return date(year, 11, 22 + (3 - date(year, 11, 22).weekday()) % 7)
+    try:
+        return easter(year) + timedelta(days=int(rule))
+    except ValueError:
+        # Dates of Easter are known until 4099.
+        raise OverflowError(year) from None
 
 
 def _or_day_before(named: DayExpr) -> DayResolver:

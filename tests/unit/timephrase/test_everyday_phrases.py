@@ -211,6 +211,43 @@ def test_the_day_before_a_holiday_is_no_alternative_once_it_has_passed(typed: Ty
     )
 
 
+@pytest.mark.parametrize(
+    ("phrase", "place", "meaning"),
+    [
+        ("easter", LONDON, "2026-04-05T08:00"),
+        ("easter monday 10:00", LONDON, "2026-04-06T10:00"),
+        ("good friday", LONDON, "2026-04-03T08:00"),
+        ("easter 2028", LONDON, "2028-04-16T08:00"),
+        ("easter next year", LONDON, "2027-03-28T08:00"),
+        ("on easter at noon", LONDON, "2026-04-05T12:00"),
+        ("thanksgiving", LONDON, "2026-11-26T08:00"),
+        ("thanksgiving evening", LONDON, "2026-11-26T18:00"),
+        ("ostern", BERLIN, "2026-04-05T08:00"),
+        ("Pfingstmontag um 9", BERLIN, "2026-05-25T09:00"),
+        ("Christi Himmelfahrt", BERLIN, "2026-05-14T08:00"),
+        ("nach Ostern", BERLIN, None),
+        ("every easter", LONDON, None),
+    ],
+)
+def test_a_holiday_whose_date_differs_each_year(
+    typed: Typed, error_of: ErrorOf, phrase: str, place: dict[str, str], meaning: str | None
+) -> None:
+    if meaning is None:
+        assert error_of(phrase, **place).code == "unrecognised"
+    else:
+        assert _meaning(typed(phrase, **place)) == meaning
+
+
+def test_a_holiday_that_has_passed_is_next_years(typed: Typed) -> None:
+    assert _meaning(typed("easter", now="2026-04-05T09:00", **LONDON)) == "2027-03-28T08:00 next_year"
+    assert _meaning(typed("thanksgiving", now="2026-11-26T06:00", **LONDON)) == "2026-11-26T08:00"
+    assert _meaning(typed("thanksgiving", now="2026-11-26T09:00", **LONDON)) == "2027-11-25T08:00 next_year"
+
+
+def test_no_easter_is_known_after_4099(error_of: ErrorOf) -> None:
+    assert error_of("easter 9999", **LONDON).code == "too_far"
+
+
 def test_a_time_counted_from_an_hour_has_two_halves_of_the_day_in_every_country(typed: Typed) -> None:
     assert _meaning(typed("quarter past 3", **LONDON)) == (
         "2026-03-05T15:15 ambiguous assumed_meridiem 2026-03-06T03:15"
