@@ -18,6 +18,7 @@ ACTS = {
     "resolve_drop": "Dropped",
     "release": "Released the claim",
     "cancel_operation": "Cancelled the rest",
+    "undo_operation": "Undid",
     "pause": "Paused",
     "resume": "Resumed",
     "trip_breaker": "Stopped sending",
