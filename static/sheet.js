@@ -90,6 +90,14 @@
     }
 
     field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(read, PAUSE); });
+    // A phrase that was read elsewhere, with the piece of the page that says how.
+    form.fill = (phrase, piece) => {
+      clearTimeout(timer);
+      field.value = phrase;
+      reading.innerHTML = piece;
+      shown = wanted();
+      settle();
+    };
     form.addEventListener("change", (event) => { if (event.target.name === "scope" && form.dataset.series) read(); });
     form.addEventListener("keydown", async (event) => {
       if (event.key !== "Enter" || event.isComposing) return;

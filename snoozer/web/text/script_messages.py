@@ -38,6 +38,8 @@ MESSAGES = (
     N_("Go to %(page)s"),
     N_("Snooze: %(when)s"),
     N_("Show all keys"),
+    N_("Select all"),
+    N_("Add a reminder: %(when)s"),
     # Adding files.
     N_("%(name)s has %(size)s MB, and %(most)s MB is the most Snoozer keeps. Nothing was sent."),
     N_("Together these have more than %(most)s MB. Add them in smaller groups. Nothing was sent."),

@@ -21,6 +21,7 @@ from snoozer.mailboxes.read.mailbox import MailboxError, Row
 from snoozer.people import quotas
 from snoozer.snoozes import acts, input
 from snoozer.snoozes.acts import By
+from snoozer.timephrase.parse import MAX_PHRASE_LENGTH
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -139,8 +140,9 @@ def _message(row: Row) -> input.Message:
 @blueprint.get("/add")
 @login_required
 def add(_: Account) -> ResponseReturnValue:
-    """Adds message files to the mailbox, or a reminder of a message in another place."""
-    return add_page()
+    """Adds message files to the mailbox, or a reminder of a message in another place; `phrase` is its time."""
+    phrase = one_line(request.args.get("phrase"), max_length=MAX_PHRASE_LENGTH) or ""
+    return add_page(form=snooze_form(time_formatter(), saved_times=saved_times(), phrase=phrase))
 
 
 @blueprint.post("/add/file")
