@@ -219,6 +219,8 @@
     if (form.matches("[data-page]")) return;
     if (!["acts", "bulk"].includes(form.id) && !inSheet && !form.matches("[data-undo]") && !beside) return;
     event.preventDefault();
+    // The sheet stays open and says so.
+    if (inSheet && !navigator.onLine) return;
     if (leaves || form.ariaBusy) return;
     const fields = new FormData(form);
     if (submitter?.name) fields.append(submitter.name, submitter.value);

@@ -1,4 +1,4 @@
-"""What people type into the command bar, and what it offers them first; a typed time included."""
+"""Synonyms and typed times in the command bar."""
 
 import re
 
@@ -11,7 +11,7 @@ from tests.browser.rows import folders, letters
 
 pytestmark = pytest.mark.browser
 
-# With a message under the cursor. What is offered first contains the second text.
+# With a message under the cursor: the typed text, and a part of the first offer.
 ENGLISH = {
     "settings": "Go to Settings",
     "preferences": "Go to Settings",

@@ -254,6 +254,7 @@ def test_what_was_typed_is_kept_where_a_snooze_is_not_saved(quiet: Opened, engin
     page.route("**/snooze", lambda route: route.abort())
     page.keyboard.press("j")
     page.keyboard.press("b")
+    page.locator("dialog summary").click()
     page.get_by_label("Note").fill("ask Bob")
     page.get_by_label("When should it come back?").fill("in 3 days")
     expect(page.get_by_role("button", name="Snooze", exact=True)).to_be_enabled()

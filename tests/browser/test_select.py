@@ -54,7 +54,9 @@ def test_the_sheet_snoozes_all_that_are_chosen(opened: Opened, engine: Engine) -
     page.keyboard.press("x")
     page.keyboard.press("b")
     expect(page.get_by_role("heading", name="2 messages")).to_be_visible()
+    page.locator("dialog summary").click()
     expect(page.get_by_label("If a reply comes")).to_be_hidden()
+    page.get_by_label("When should it come back?").focus()
     page.keyboard.press(TOMORROW)
     page.keyboard.press("Enter")
     expect(page.get_by_text("2 messages are asleep until tomorrow")).to_be_visible()
@@ -62,6 +64,7 @@ def test_the_sheet_snoozes_all_that_are_chosen(opened: Opened, engine: Engine) -
     assert list(folders(engine).values()).count("snoozed") == 2
     page.keyboard.press("b")
     expect(page.get_by_role("heading", name="Letter 3")).to_be_visible()
+    page.locator("dialog summary").click()
     expect(page.get_by_label("If a reply comes")).to_be_visible()
 
 

@@ -30,6 +30,7 @@ MESSAGES = (
     # The sheet.
     N_("Say it as you would to a person, or take one of these."),
     N_("is not offered now: its time has passed, or another one means the same. Nothing is saved."),
+    N_("Saved in a moment. Type on for another time."),
     # The command bar.
     N_("Undo"),
     N_("what was done last"),
