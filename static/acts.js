@@ -91,7 +91,19 @@
     }
     fresh = null;
     undone = null;
+    dropUntrue(named);
     document.dispatchEvent(new CustomEvent("list:shown"));
+  }
+
+  // A toast is about a row as it was then: it goes when anybody changes the row.
+  function dropUntrue(named) {
+    for (const toast of document.querySelectorAll(".toast")) {
+      if (!toast.rowHref) continue;
+      const title = named(toast.rowHref);
+      const state = title ? title.closest(".row").querySelector(".row-when time")?.dateTime ?? "" : null;
+      if (toast.rowState === undefined) toast.rowState = state;
+      else if (toast.rowState !== state) toast.remove();
+    }
   }
 
   // What was done before is no longer what was done last.
@@ -113,7 +125,7 @@
     else ageUndo();
     const what = act.toast ? _("Not undone.") : _("Not saved: %(subject)s.", { subject: act.name });
     const kept = act.rows.length === 1 ? _("It is back in the list.") : _("They are back in the list.");
-    window.announce([what, why, ...(act.leaves ? [kept] : [])].join(" "));
+    window.announce([what, why, ...(act.leaves ? [kept] : [])].join(" "), { joins: true });
   }
 
   // A time that is to be confirmed or corrected is a page of its own, opened when all else is saved.
@@ -275,7 +287,7 @@
   const undoNewest = window.undoLast;
   window.undoLast = () => saves.then(() => {
     const form = [...document.querySelectorAll("form[data-undo]")].at(-1);
-    if (form?.dataset.undo === "older") window.announce(_("What was done last cannot be undone. The buttons undo what was done before."));
+    if (form?.dataset.undo === "older") window.announce(_("What was done last cannot be undone."));
     else undoNewest();
   });
 })();

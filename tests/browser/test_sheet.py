@@ -31,7 +31,7 @@ def test_it_is_open_at_once_and_asks_the_server_for_nothing_before(opened: Opene
     asked = hold(page, "**/when/**")
     assert min(page.evaluate(OPEN) for _ in range(5)) <= AT_ONCE
     assert asked == []
-    # Of an old page the usual times are asked for, behind the sheet.
+    # An old page asks for the usual times, behind the sheet.
     page.clock.install()
     page.clock.fast_forward(120_000)
     assert page.evaluate(OPEN) <= AT_ONCE

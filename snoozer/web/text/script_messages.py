@@ -17,7 +17,7 @@ MESSAGES = (
     N_("Choose its time again."),
     N_("The server cannot be reached."),
     N_("The server refused it"),
-    N_("What was done last cannot be undone. The buttons undo what was done before."),
+    N_("What was done last cannot be undone."),
     N_("There is nothing to undo."),
     N_("Nothing was done: choose a message first, with j or k."),
     N_("Nothing was done: there is no message here."),
