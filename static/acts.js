@@ -280,6 +280,13 @@
   for (const kind of ["pointerup", "pointercancel"]) {
     addEventListener(kind, () => { if (pressed) setTimeout(() => { pressed = false; settle(); }); });
   }
+  // A link is followed once what was done is saved. On the window, so after the page's own listeners.
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || waiting === 0 || leaves || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || link.target || link.hasAttribute("download")) return;
+    event.preventDefault();
+    saves.then(() => location.assign(link.href));
+  });
   addEventListener("beforeunload", (event) => { if (waiting > 0 && !leaves) event.preventDefault(); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
