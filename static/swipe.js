@@ -1,6 +1,6 @@
 // Swipes on the rows of a list, by touch: a short one to the left snoozes until tomorrow, a long one opens the sheet; to the
-// right is the row's own act (done, or back now). What will happen is said while the finger moves. Each presses a button,
-// and the open message has the same buttons for those who do not swipe.
+// right is the row's own act (done, or back now). Words under the finger say which. Each presses a button, and the open
+// message has the same buttons.
 (() => {
   "use strict";
   const SLOP = 12;
@@ -13,7 +13,7 @@
   const button = (row, way) => row.querySelector(BUTTONS[way]);
   const tomorrow = (row) => (row.dataset.sheetUrl ? document.querySelector("#sheet .offers [data-tomorrow]") : null);
 
-  // What a swipe as far as this would press, and its words.
+  // The button that a swipe as far as this presses, and its words.
   function actOf(row, dx) {
     const way = dx < 0 ? "left" : "right";
     const pressed = button(row, way);

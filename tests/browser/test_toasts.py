@@ -83,7 +83,7 @@ def sent(engine: Engine, subject: str, *, days: int) -> None:
 
 
 def test_nothing_came_back_by_a_persons_own_act(opened: Opened, site: Site, engine: Engine) -> None:
-    """A message that is no longer snoozed again is listed as one that came back; so is an older one in its place."""
+    """A message whose second snooze was cancelled is listed as back again; so is an older one in its place."""
     for number in range(6):
         sent(engine, f"Old {number}", days=number + 1)
     a_snooze(engine, subject="Old 0", message_id="<Old 0@mail.example>", remind_at=now() + HOUR)

@@ -39,6 +39,10 @@ from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_tex
 
 blueprint = Blueprint("mailbox", __name__)
 
+# A page says after this time that the server is still being asked, and asks again with the time of every request.
+FIRST_SECONDS = 1.0
+_ASKED_FIRST = (views.browse, views.show)
+
 
 def page(path: str, *methods: str) -> Callable[[Callable[..., ResponseReturnValue]], None]:
     """Register a view of a mailbox, or of the message with a key, for the mailbox that Snoozer keeps and for connected
@@ -51,7 +55,16 @@ def page(path: str, *methods: str) -> Callable[[Callable[..., ResponseReturnValu
                 at = Opened(account, KeptMailbox(context.engine(), user_email=account.email), KEPT)
                 return view(at, **{name: str(value) for name, value in values.items()})
             mailbox = open_or_404(account, id=mailbox_id)
-            return view(Opened(account, mailbox, MailboxPages(title=mailbox.title, id=mailbox_id)), **values)
+            at = Opened(account, mailbox, MailboxPages(title=mailbox.title, id=mailbox_id))
+            if view not in _ASKED_FIRST or not views.may_ask_again():
+                return view(at, **values)
+            mailbox.end_after(FIRST_SECONDS)
+            try:
+                return view(at, **values)
+            except MailboxError:
+                if mailbox.is_late:
+                    return views.asking(at, host=mailbox.access.host)
+                raise
 
         kept = path.replace("<key>", "<row:key>")
         for rule in (f"/mailbox{kept}", f"/mailboxes/<row:mailbox_id>/mail{path}"):
