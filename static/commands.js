@@ -122,10 +122,10 @@
 
   function show(some) {
     shown = some;
-    list.replaceChildren(...shown.map(({ name, about }, number) => {
+    list.replaceChildren(...shown.map(({ name, about, isDoubt }, number) => {
       const option = document.createElement("li");
       Object.assign(option, { id: `command-${number}`, role: "option" });
-      const quiet = Object.assign(document.createElement("span"), { className: "quiet", textContent: about });
+      const quiet = Object.assign(document.createElement("span"), { className: isDoubt ? "doubt" : "quiet", textContent: about });
       option.append(Object.assign(document.createElement("b"), { textContent: name }), quiet);
       return option;
     }));
@@ -173,10 +173,11 @@
   function snoozeUntil(phrase, read) {
     const when = plain(read.querySelector(".reading-words b").textContent);
     const doubt = plain([...read.querySelectorAll(".flag span")].map((one) => one.textContent).join(" "));
-    if (!target) return { name: _("Add a reminder: %(when)s", { when }), about: doubt, run: () => location.assign(`/add?phrase=${encodeURIComponent(phrase)}`) };
+    if (!target) return { name: _("Add a reminder: %(when)s", { when }), about: doubt, isDoubt: true, run: () => location.assign(`/add?phrase=${encodeURIComponent(phrase)}`) };
     return {
       name: _("Snooze: %(when)s", { when }),
       about: doubt || target.about,
+      isDoubt: doubt !== "",
       run: () => {
         target.open();
         target.form.fill(phrase, read.body.innerHTML);

@@ -19,7 +19,7 @@
     const pressed = button(row, way);
     const offer = way === "left" && -dx < row.clientWidth * LONG ? tomorrow(row) : null;
     if (!pressed || !offer) return { way, pressed, kind: way, words: pressed?.querySelector(".word").textContent };
-    return { way, pressed, offer, kind: "tomorrow", words: [offer.querySelector("b"), offer.querySelector(".when > span")].map((one) => one.textContent.trim()).join(" ") };
+    return { way, pressed, offer, kind: "tomorrow", words: [offer.querySelector("b"), offer.querySelector(".when > span")].map((one) => one.textContent.trim()).join("\n") };
   }
 
   function show(dx) {
