@@ -71,7 +71,7 @@ def test_a_silent_server_is_named_at_once_and_asked_again(
     assert page.status_code == 200
     assert "Asking localhost …" in page.text
     assert '<nav class="switch"' in page.text
-    refresh = re.search(r'http-equiv="refresh" content="0; url=([^"]+)"', page.text)
+    refresh = re.search(r'http-equiv="refresh" content="1; url=([^"]+)"', page.text)
     assert refresh is not None
     again = html.unescape(refresh[1])
     assert again == f"{path}?q=a+%22b%22&folder=&wait=1"

@@ -221,8 +221,8 @@ def may_ask_again() -> bool:
 
 
 def asking(at: Opened, *, host: str) -> ResponseReturnValue:
-    """The page of a mailbox whose server has not answered yet. It opens the requested page again, which then waits;
-    browsers show this one until the answer comes."""
+    """The page of a mailbox whose server has not answered yet. It asks for the requested page again, which then
+    waits."""
     values = {**request.args.to_dict(), "wait": "1"}
     with context.transaction() as connection:
         boxes = switch(connected_mailboxes.connected(connection, account_id=at.account.id))
