@@ -53,7 +53,7 @@ def test_a_short_swipe_to_the_left_is_tomorrow_and_a_long_one_opens_the_sheet(ma
     expect(mailbox.get_by_role("status").first).to_contain_text("Asleep until tomorrow")
     expect(mailbox.locator("dialog[open]")).to_have_count(0)
     assert folders(engine)["3"] == "snoozed"
-    mailbox.get_by_role("button", name="Undo").tap()
+    mailbox.get_by_role("button", name="Undo").click()
     expect(row(mailbox, 3)).to_be_visible()
 
 
@@ -108,7 +108,7 @@ def test_fourteen_messages_take_at_most_two_taps_each(opened: Opened, engine: En
         if number % 3 == 0:
             # At once after a swipe: the link is followed when that is saved.
             row(page, number).locator(".row-title").click()
-            page.locator("main .message-acts").get_by_role("button", name="Done").tap()
+            page.locator("main .message-acts").get_by_role("button", name="Done").click()
             expect(page.get_by_role("status").first).to_contain_text("Done.")
             page.wait_for_load_state()
         else:
