@@ -91,7 +91,19 @@
     }
     fresh = null;
     undone = null;
+    dropUntrue(named);
     document.dispatchEvent(new CustomEvent("list:shown"));
+  }
+
+  // A toast is about a row as it was then: it goes when anybody changes the row.
+  function dropUntrue(named) {
+    for (const toast of document.querySelectorAll(".toast")) {
+      if (!toast.rowHref) continue;
+      const title = named(toast.rowHref);
+      const state = title ? title.closest(".row").querySelector(".row-when time")?.dateTime ?? "" : null;
+      if (toast.rowState === undefined) toast.rowState = state;
+      else if (toast.rowState !== state) toast.remove();
+    }
   }
 
   // What was done before is no longer what was done last.
@@ -113,7 +125,7 @@
     else ageUndo();
     const what = act.toast ? _("Not undone.") : _("Not saved: %(subject)s.", { subject: act.name });
     const kept = act.rows.length === 1 ? _("It is back in the list.") : _("They are back in the list.");
-    window.announce([what, why, ...(act.leaves ? [kept] : [])].join(" "));
+    window.announce([what, why, ...(act.leaves ? [kept] : [])].join(" "), { joins: true });
   }
 
   // A time that is to be confirmed or corrected is a page of its own, opened when all else is saved.
@@ -219,6 +231,8 @@
     if (form.matches("[data-page]")) return;
     if (!["acts", "bulk"].includes(form.id) && !inSheet && !form.matches("[data-undo]") && !beside) return;
     event.preventDefault();
+    // The sheet stays open and says so.
+    if (inSheet && !navigator.onLine) return;
     if (leaves || form.ariaBusy) return;
     const fields = new FormData(form);
     if (submitter?.name) fields.append(submitter.name, submitter.value);
@@ -266,6 +280,13 @@
   for (const kind of ["pointerup", "pointercancel"]) {
     addEventListener(kind, () => { if (pressed) setTimeout(() => { pressed = false; settle(); }); });
   }
+  // A link is followed once what was done is saved. On the window, so after the page's own listeners.
+  addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href]");
+    if (!link || waiting === 0 || leaves || event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || link.target || link.hasAttribute("download")) return;
+    event.preventDefault();
+    saves.then(() => location.assign(link.href));
+  });
   addEventListener("beforeunload", (event) => { if (waiting > 0 && !leaves) event.preventDefault(); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
 
@@ -273,7 +294,7 @@
   const undoNewest = window.undoLast;
   window.undoLast = () => saves.then(() => {
     const form = [...document.querySelectorAll("form[data-undo]")].at(-1);
-    if (form?.dataset.undo === "older") window.announce(_("What was done last cannot be undone. The buttons undo what was done before."));
+    if (form?.dataset.undo === "older") window.announce(_("What was done last cannot be undone."));
     else undoNewest();
   });
 })();

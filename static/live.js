@@ -9,6 +9,7 @@
   const FIRST_RETRY = 2000;
   const LAST_RETRY = 60000;
   const MANY = 5;
+  const TOLERANCE = 60000;
   const state = () => document.getElementById("place").dataset;
   const STREAM = state().url ?? "/live";
   const NAME = `snoozer${STREAM.replaceAll("/", "-")}`;
@@ -154,6 +155,9 @@
   // What came back is said once, and counted in the title until the page is seen.
   const returned = () => [...document.querySelectorAll(".list .row[data-back]")].map((row) => `${row.dataset.back} ${row.querySelector(".row-title").href}`);
   const known = new Set(returned());
+  // A row that returned before the page was opened is on the list again because a person did something.
+  const opened = Date.parse(state().now) - TOLERANCE;
+  const isNew = (one) => !known.has(one) && Date.parse(one.split(" ")[0]) > opened;
   let unseen = 0;
 
   const entitle = () => {
@@ -162,8 +166,8 @@
   };
 
   document.addEventListener("list:shown", () => {
-    const back = returned().filter((one) => !known.has(one));
-    for (const one of back) known.add(one);
+    const back = returned().filter(isNew);
+    for (const one of returned()) known.add(one);
     if (document.hidden) unseen += back.length;
     entitle();
     if (back.length === 0) return;

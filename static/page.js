@@ -24,23 +24,36 @@
   });
   addEventListener("pageshow", () => { submitted = ""; });
 
-  const MOST_TOASTS = 3;
+  const LASTS = 20000;
+  const NOTICE = 8000;
   const region = document.querySelector(".toasts");
-  // Shows a toast, or a text as one.
-  window.announce = (content) => {
-    let toast = content;
-    if (typeof content === "string") {
-      toast = document.createElement("div");
-      toast.className = "toast";
-      toast.append(Object.assign(document.createElement("span"), { textContent: content }));
+  // Shows a toast, or a text as one; one at a time, as a later act may make an earlier toast untrue. Toasts with an Undo
+  // are kept hidden for z, and the latest is shown again when a text has covered it. `joins`: added to such a text.
+  window.announce = (content, { joins = false } = {}) => {
+    const covered = region.querySelector(".toast:not([hidden])");
+    const words = typeof content === "string" && Object.assign(document.createElement("span"), { textContent: content });
+    if (words && joins && covered?.joins) return covered.append(words);
+    const toast = words ? Object.assign(document.createElement("div"), { className: "toast", joins }) : content;
+    if (words) toast.append(words);
+    for (const earlier of [...region.children]) {
+      earlier.hidden = true;
+      if (!earlier.querySelector("form[data-undo]")) earlier.remove();
     }
+    toast.hidden = false;
     region.append(toast);
-    while (region.children.length > MOST_TOASTS) region.firstElementChild.remove();
     let stays = false;
     for (const kind of ["pointerenter", "focusin"]) toast.addEventListener(kind, () => { stays = true; });
     for (const kind of ["pointerleave", "focusout"]) toast.addEventListener(kind, () => { stays = false; });
-    const leave = () => (stays ? setTimeout(leave, 4000) : toast.remove());
-    setTimeout(leave, 20000);
+    const leave = () => {
+      if (stays) return setTimeout(leave, 4000);
+      const isLast = toast === region.lastElementChild;
+      toast.remove();
+      const isTrue = covered?.parentElement && !covered.querySelector("form[data-undo=older]");
+      if (words && isLast && isTrue) covered.hidden = false;
+      return undefined;
+    };
+    setTimeout(leave, words && !joins ? NOTICE : LASTS);
+    return undefined;
   };
   // Screen readers read out what is inserted after the page was loaded.
   for (const toast of [...region.children]) {

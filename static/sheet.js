@@ -1,8 +1,10 @@
-// The snooze form: shows the reading while one types, 1–9 choose a preset and dots what was typed lately, Enter saves, Esc closes.
+// The snooze form: shows the reading while one types, Enter saves, Esc closes. 1–9 choose a preset and dots what was typed
+// lately; alone they are saved after a moment in which a longer time can be begun ("3 days").
 (() => {
   "use strict";
   const { _ } = window;
   const PAUSE = 120;
+  const ALONE = 700;
   const STALE = 60000;
   const loaded = Date.now();
 
@@ -15,6 +17,7 @@
     const save = form.querySelector(".save");
     form.classList.add("live");
     let timer = 0;
+    let alone = 0;
     let running = null;
     // Of what repeats, a time for every occurrence means another thing.
     const series = () => (form.dataset.series && form.querySelector("[name=scope][value=every]").checked ? form.dataset.series : "");
@@ -61,6 +64,7 @@
           when.textContent = offerFor(typed).title;
           words.append(bold, when);
           reading.append(words);
+          if (isAlone(typed)) reading.append(Object.assign(document.createElement("p"), { className: "quiet small", textContent: _("Saved in a moment. Type on for another time.") }));
           if (offerFor(typed).disabled) when.textContent = _("is not offered now: its time has passed, or another one means the same. Nothing is saved.");
         }
         settle();
@@ -81,7 +85,9 @@
         shown = asked;
         settle();
       } catch (problem) {
-        if (problem.name !== "AbortError") form.classList.remove("live");
+        if (problem.name === "AbortError") return;
+        reading.replaceChildren(Object.assign(document.createElement("p"), { className: "error", textContent: _("The server cannot be reached.") }));
+        settle();
       } finally {
         clearTimeout(slow);
         reading.classList.remove("busy");
@@ -89,7 +95,24 @@
       }
     }
 
-    field.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(read, PAUSE); });
+    // A key that was typed alone, where single letters act.
+    const isAlone = (typed) => typed === field.value && offerFor(typed)?.disabled === false && document.documentElement.matches(".has-keys") && form.matches("dialog form, details form");
+    field.addEventListener("input", ({ inputType }) => {
+      clearTimeout(timer);
+      clearTimeout(alone);
+      if (inputType !== "insertText" || !offerFor(field.value)) return void (timer = setTimeout(read, PAUSE));
+      read();
+      if (isAlone(field.value)) alone = setTimeout(() => form.requestSubmit(offerFor(field.value)), ALONE);
+    });
+    for (const kind of ["submit", "focusout", "keydown"]) form.addEventListener(kind, () => clearTimeout(alone), true);
+    // A phrase that was read elsewhere, with the piece of the page that says how.
+    form.fill = (phrase, piece) => {
+      clearTimeout(timer);
+      field.value = phrase;
+      reading.innerHTML = piece;
+      shown = wanted();
+      settle();
+    };
     form.addEventListener("change", (event) => { if (event.target.name === "scope" && form.dataset.series) read(); });
     form.addEventListener("keydown", async (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
@@ -119,11 +142,29 @@
   if (!dialog) return;
   const form = dialog.querySelector("form");
   const field = form.querySelector("[name=phrase]");
+  const title = document.getElementById("sheet-title");
+  const more = form.querySelector("[data-more]");
+  const label = form.querySelector("label[for=phrase]");
+  const away = form.querySelector("[data-offline]");
+
+  // A finger gets the presets first and no field with the focus, whose keyboard would cover them.
+  let isTouched = matchMedia("(pointer:coarse)").matches;
+  addEventListener("pointerdown", ({ pointerType }) => { isTouched = pointerType === "touch"; }, true);
+  addEventListener("keydown", () => { isTouched = false; }, true);
+  field.removeAttribute("autofocus");
+  function order() {
+    const offers = form.querySelector(".offers");
+    if (isTouched) label.before(offers);
+    else form.querySelector(".reading").after(offers);
+  }
+
+  const tellOffline = () => { away.hidden = navigator.onLine; };
+  for (const kind of ["online", "offline"]) addEventListener(kind, tellOffline);
 
   async function refresh() {
     if (Date.now() - Number(dialog.dataset.fresh || loaded) < STALE) return;
-    const answer = await fetch("/when/offers");
-    if (!answer.ok || answer.redirected) return;
+    const answer = await fetch("/when/offers").catch(() => null);
+    if (!answer?.ok || answer.redirected) return;
     form.querySelector(".offers").innerHTML = await answer.text();
     dialog.dataset.fresh = String(Date.now());
   }
@@ -150,8 +191,11 @@
     field.value = row.dataset.phrase || "";
     delete row.dataset.phrase;
     field.dispatchEvent(new Event("input"));
+    more.open = form.querySelector("[name=note]").value !== "" || (!many && policy !== "keep");
+    order();
+    tellOffline();
     dialog.showModal();
-    field.focus();
+    (isTouched ? title : field).focus();
     refresh();
   };
 

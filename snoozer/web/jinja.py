@@ -92,11 +92,12 @@ def _page_variables() -> dict[str, Any]:
 
 
 def _list_state() -> dict[str, str]:
-    """Returns a list's data for its script: the snapshot that it shows, empty if that is too long for a query, and
-    whether a stream of its changes exists."""
+    """Returns a list's data for its script: the snapshot that it shows, empty if that is too long for a query, the time
+    of the page, and whether a stream of its changes exists."""
     snapshot = g.get("snapshot", "")
     return {
         "seen": snapshot if is_snapshot(snapshot) else "",
+        "now": g.times.now.isoformat(),
         "live": "stream" if STREAM in request.environ else "poll",
     }
 

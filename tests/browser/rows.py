@@ -1,6 +1,6 @@
 """The rows of a list in the browser, and requests that wait."""
 
-from playwright.sync_api import Page, Route
+from playwright.sync_api import Locator, Page, Route
 from sqlalchemy import Engine, text
 
 from tests.factories import a_kept_message
@@ -23,6 +23,11 @@ def folders(engine: Engine) -> dict[str, str]:
 
 def shown(page: Page) -> list[str]:
     return [words.removeprefix("Letter ") for words in page.locator(".row:visible .row-title").all_inner_texts()]
+
+
+def box_of(page: Page, title: str) -> Locator:
+    """The box that selects the row of this title."""
+    return page.locator(".row", has=page.get_by_role("link", name=title, exact=True)).get_by_role("checkbox")
 
 
 def focused(page: Page) -> str:

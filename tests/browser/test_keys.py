@@ -5,7 +5,7 @@ from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
 
 from tests.browser.conftest import Opened
-from tests.browser.rows import focused, letters
+from tests.browser.rows import box_of, focused, letters
 from tests.factories import HOUR, a_snooze, now
 
 pytestmark = pytest.mark.browser
@@ -110,7 +110,7 @@ def test_keys_of_a_list_and_of_what_is_open_beside_it(path: str, opened: Opened)
     expect(pane.locator("h2").first).to_have_text("Letter 2")
     opens_sheet_keys_and_commands(page, *acts_of(path))
     press(page, "x")
-    expect(page.get_by_label("Select: Letter 2")).to_be_checked()
+    expect(box_of(page, "Letter 2")).to_be_checked()
     press(page, "Escape", "u")
     expect(pane).to_have_count(0)
     assert focused(page) == "2"

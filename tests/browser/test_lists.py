@@ -34,7 +34,7 @@ def test_ten_messages_are_triaged_by_keys_without_a_reload(opened: Opened, engin
         assert shown(page) == left, "the row has left before anything was saved"
     assert focused(page) == left[here] == "31"
     wait_for(page, "() => document.querySelectorAll('.row').length === 38")
-    expect(page.locator(".toast")).to_have_count(3)
+    expect(page.locator(".toast:visible")).to_have_count(1)
     assert is_same(page)
     assert shown(page) == left
     assert focused(page) == "31"
@@ -58,7 +58,7 @@ def test_an_act_is_seen_before_it_is_saved_and_the_scroll_stays(opened: Opened, 
     assert folders(engine)["30"] == "inbox"
     release(page, held)
     release(page, held)
-    expect(page.locator(".toast")).to_have_count(2)
+    expect(page.locator("form[data-undo]")).to_have_count(2)
     assert focused(page) == "32"
     assert page.evaluate("scrollY") == top
     assert (folders(engine)["30"], folders(engine)["31"]) == ("done", "done")
@@ -73,9 +73,11 @@ def test_what_the_server_cannot_take_is_put_back_with_the_reason(quiet: Opened, 
     page.keyboard.press("j")
     page.keyboard.press("e")
     page.keyboard.press("e")
-    expect(page.locator(".toast")).to_have_count(2)
-    for number, toast in zip("23", page.locator(".toast").all(), strict=True):
-        expect(toast).to_have_text(f"Not saved: Letter {number}. The server cannot be reached. It is back in the list.")
+    failures = page.locator(".toast > span")
+    expect(failures).to_have_count(2)
+    for number, failure in zip("23", failures.all(), strict=True):
+        words = f"Not saved: Letter {number}. The server cannot be reached. It is back in the list."
+        expect(failure).to_have_text(words)
     assert shown(page) == ["1", "2", "3", "4", "5"]
     assert focused(page) == "4"
     page.unroute("**/done")
@@ -211,8 +213,7 @@ def test_undo_of_what_was_done_last_is_not_that_of_what_was_done_before(opened: 
     page.keyboard.press("z")
     expect(page.get_by_text("What was done last cannot be undone.")).to_be_visible()
     assert shown(page) == []
-    page.get_by_role("button", name="Undo").click()
-    expect(page.get_by_role("link", name="First", exact=True)).to_be_visible()
+    expect(page.get_by_role("button", name="Undo")).to_have_count(0)
 
 
 def test_what_was_saved_is_not_called_unsaved_where_the_list_cannot_be_shown(quiet: Opened, engine: Engine) -> None:
@@ -254,6 +255,7 @@ def test_what_was_typed_is_kept_where_a_snooze_is_not_saved(quiet: Opened, engin
     page.route("**/snooze", lambda route: route.abort())
     page.keyboard.press("j")
     page.keyboard.press("b")
+    page.locator("dialog summary").click()
     page.get_by_label("Note").fill("ask Bob")
     page.get_by_label("When should it come back?").fill("in 3 days")
     expect(page.get_by_role("button", name="Snooze", exact=True)).to_be_enabled()

@@ -90,7 +90,7 @@ def test_what_came_back_is_on_top_announced_once_and_counted_in_the_title_until_
     expect(page).to_have_title("Mailbox: Inbox · Snoozer")
     a_kept_message(engine, subject="New")
     expect(page.get_by_role("link", name="New", exact=True)).to_be_visible()
-    expect(page.locator(".toast")).to_have_count(2)
+    expect(page.locator(".toast")).to_have_text("2 messages came back.")
     assert is_same(page)
 
 
@@ -249,3 +249,17 @@ def test_without_streams_a_list_asks_twice_a_minute(quiet: Opened, engine: Engin
     page.clock.fast_forward(31_000)
     expect(page.get_by_role("link", name="New", exact=True)).to_be_visible()
     assert is_same(page)
+
+
+def test_a_toast_that_another_browser_made_untrue_goes(
+    one: BrowserContext, another: BrowserContext, engine: Engine
+) -> None:
+    letters(engine, 2)
+    here = listening(one, "/mailbox")
+    here.keyboard.press("j")
+    here.keyboard.press("e")
+    expect(here.locator(".toast")).to_contain_text("Done.")
+    there = listening(another, "/mailbox?folder=done")
+    there.get_by_label("To the inbox: Letter 1").dispatch_event("click")
+    expect(here.get_by_role("link", name="Letter 1", exact=True)).to_be_visible()
+    expect(here.locator(".toast")).to_have_count(0)

@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 
 from tests.browser.conftest import Opened
 from tests.browser.phone import looks_right
-from tests.browser.rows import TOMORROW, focused, folders, is_same, letters, shown, watched
+from tests.browser.rows import TOMORROW, box_of, focused, folders, is_same, letters, shown, watched
 from tests.db.links import DAILY
 from tests.factories import HOUR, a_snooze, now
 
@@ -54,7 +54,9 @@ def test_the_sheet_snoozes_all_that_are_chosen(opened: Opened, engine: Engine) -
     page.keyboard.press("x")
     page.keyboard.press("b")
     expect(page.get_by_role("heading", name="2 messages")).to_be_visible()
+    page.locator("dialog summary").click()
     expect(page.get_by_label("If a reply comes")).to_be_hidden()
+    page.get_by_label("When should it come back?").focus()
     page.keyboard.press(TOMORROW)
     page.keyboard.press("Enter")
     expect(page.get_by_text("2 messages are asleep until tomorrow")).to_be_visible()
@@ -62,6 +64,7 @@ def test_the_sheet_snoozes_all_that_are_chosen(opened: Opened, engine: Engine) -
     assert list(folders(engine).values()).count("snoozed") == 2
     page.keyboard.press("b")
     expect(page.get_by_role("heading", name="Letter 3")).to_be_visible()
+    page.locator("dialog summary").click()
     expect(page.get_by_label("If a reply comes")).to_be_visible()
 
 
@@ -136,8 +139,8 @@ def test_boxes_are_there_to_touch(opened: Opened, engine: Engine) -> None:
 def test_rows_are_chosen_without_scripts(opened: Opened, engine: Engine) -> None:
     letters(engine, 4)
     page = opened("/mailbox", java_script_enabled=False)
-    page.get_by_role("checkbox", name="Select: Letter 2").check()
-    page.get_by_role("checkbox", name="Select: Letter 3").check()
+    box_of(page, "Letter 2").check()
+    box_of(page, "Letter 3").check()
     page.locator("#bulk").get_by_role("button", name="Snooze").click()
     expect(page.get_by_role("heading", name="Snooze 2 messages")).to_be_visible()
     page.get_by_label("When should it come back?").fill("in 3 days")
@@ -149,7 +152,7 @@ def test_rows_are_chosen_without_scripts(opened: Opened, engine: Engine) -> None
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("status")).to_contain_text("2 messages are as they were.")
     assert set(folders(engine).values()) == {"inbox"}
-    page.get_by_role("checkbox", name="Select: Letter 1").check()
+    box_of(page, "Letter 1").check()
     page.get_by_role("checkbox", name="All 4").check()
     page.locator("#bulk").get_by_role("button", name="Done").click()
     expect(page.get_by_role("status")).to_contain_text("4 messages are done.")

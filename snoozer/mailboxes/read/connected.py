@@ -1,5 +1,6 @@
 """A mailbox at its owner's server, read by IMAP. Snoozer keeps no copy of the mail: each call asks the server."""
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -56,6 +57,7 @@ T = TypeVar("T")
 MAX_RETURNED = 100
 # Bytes of a message to read to show it. A larger one is shown by the parts that its server describes.
 SHOWN_BYTES = 2 * 1024 * 1024
+MIN_SECONDS = 0.05
 MAX_DOWNLOAD_BYTES = 100 * 1024 * 1024
 
 _STAYED = N_("The mail server did not move the message. Try again in a moment.")
@@ -81,6 +83,7 @@ class ConnectedMailbox:
     def __init__(self, engine: Engine, access: MailboxAccess, *, user_email: str, pool: ConnectionPool) -> None:
         self.engine, self.access, self.user_email = engine, access, user_email
         self._pool = pool
+        self._ends_at: float | None = None
         # Small messages as they were read: their attachments and pictures need no further request.
         self._whole: dict[MessageKey, Contents] = {}
 
@@ -90,7 +93,18 @@ class ConnectedMailbox:
 
     def run(self, work: Callable[[Connection], T], *, repeatable: bool = True, seconds: float | None = None) -> T:
         """Do something with a connection of this mailbox. Raises MailboxError."""
+        if self._ends_at is not None:
+            seconds = max(self._ends_at - time.monotonic(), MIN_SECONDS)
         return self._pool.run(self.access, work, repeatable=repeatable, seconds=seconds)
+
+    def end_after(self, seconds: float) -> None:
+        """Limit all that is asked of the server from now on."""
+        self._ends_at = time.monotonic() + seconds
+
+    @property
+    def is_late(self) -> bool:
+        """Whether that time is over."""
+        return self._ends_at is not None and time.monotonic() >= self._ends_at
 
     def folders(self) -> list[FolderView]:
         def ask(connection: Connection) -> list[FolderView]:

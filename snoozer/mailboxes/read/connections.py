@@ -118,7 +118,7 @@ class ConnectionPool:
     def _run(self, mailbox: MailboxAccess, work: Callable[[Connection], T], *, repeatable: bool, seconds: float) -> T:
         began = time.monotonic()
         try:
-            with self._used(mailbox) as (opened, is_new):
+            with self._used(mailbox, seconds) as (opened, is_new):
                 may_repeat = True
                 try:
                     with outbound.closed_after(opened.socket, seconds):
@@ -131,7 +131,7 @@ class ConnectionPool:
                     if not (is_stale and may_repeat) or time.monotonic() - began > STALE_SECONDS:
                         raise
             with (
-                self._used(mailbox, anew=True) as (opened, _),
+                self._used(mailbox, seconds, anew=True) as (opened, _),
                 outbound.closed_after(opened.socket, seconds),
             ):
                 return work(opened.connection)
@@ -179,13 +179,13 @@ class ConnectionPool:
                         del counter[account_id]
 
     @contextmanager
-    def _used(self, mailbox: MailboxAccess, *, anew: bool = False) -> Iterator[tuple[_Open, bool]]:
+    def _used(self, mailbox: MailboxAccess, seconds: float, *, anew: bool = False) -> Iterator[tuple[_Open, bool]]:
         state = self._own()
         signed_in = _sign_in_of(mailbox)
         opened = self._reserve(state, mailbox.id, signed_in=signed_in, anew=anew)
         is_new = opened is None
         try:
-            opened = opened or self._open(state, mailbox, signed_in=signed_in)
+            opened = opened or self._open(state, mailbox, seconds, signed_in=signed_in)
             yield opened, is_new
         except (ImapError, MailboxError):
             raise
@@ -220,11 +220,11 @@ class ConnectionPool:
             oldest.close()
         return True
 
-    def _open(self, state: _State, mailbox: MailboxAccess, *, signed_in: bytes) -> _Open:
+    def _open(self, state: _State, mailbox: MailboxAccess, seconds: float, *, signed_in: bytes) -> _Open:
         if mailbox.state == "paused" or state.refused.get(signed_in, 0.0) > time.monotonic():
             raise ImapError("login" if mailbox.login_method == "password" else "sign_in", _REFUSED)
         try:
-            return self._connect(mailbox, signed_in)
+            return self._connect(mailbox, signed_in, min(seconds, self._call_seconds))
         except ImapError as error:
             if error.code in REFUSED:
                 now = time.monotonic()
@@ -232,17 +232,17 @@ class ConnectionPool:
                 state.refused[signed_in] = now + REFUSED_SECONDS
             raise
 
-    def _connect(self, mailbox: MailboxAccess, signed_in: bytes) -> _Open:
-        """Limit greeting and login together to the time of a request: each reply alone may take many times its timeout,
+    def _connect(self, mailbox: MailboxAccess, signed_in: bytes, seconds: float) -> _Open:
+        """Limit greeting and login together to `seconds`: each reply alone may take many times its timeout,
         as long as bytes keep coming."""
         connect_once = registry.connector(registry.server_of(mailbox), allow_private=self._allow_private)
         sockets: list[socket.socket] = []
 
         def connect(host: str, port: int, timeout: float) -> socket.socket:
-            connected = connect_once(host, port, timeout)
+            connected = connect_once(host, port, min(timeout, seconds))
             # TLS takes the socket over; this object stays the same connection.
             sockets.append(connected.dup())
-            in_time.enter_context(outbound.closed_after(connected, self._call_seconds))
+            in_time.enter_context(outbound.closed_after(connected, seconds))
             return connected
 
         try:

@@ -17,7 +17,7 @@ MESSAGES = (
     N_("Choose its time again."),
     N_("The server cannot be reached."),
     N_("The server refused it"),
-    N_("What was done last cannot be undone. The buttons undo what was done before."),
+    N_("What was done last cannot be undone."),
     N_("There is nothing to undo."),
     N_("Nothing was done: choose a message first, with j or k."),
     N_("Nothing was done: there is no message here."),
@@ -30,6 +30,7 @@ MESSAGES = (
     # The sheet.
     N_("Say it as you would to a person, or take one of these."),
     N_("is not offered now: its time has passed, or another one means the same. Nothing is saved."),
+    N_("Saved in a moment. Type on for another time."),
     # The command bar.
     N_("Undo"),
     N_("what was done last"),
@@ -38,6 +39,8 @@ MESSAGES = (
     N_("Go to %(page)s"),
     N_("Snooze: %(when)s"),
     N_("Show all keys"),
+    N_("Select all"),
+    N_("Add a reminder: %(when)s"),
     # Adding files.
     N_("%(name)s has %(size)s MB, and %(most)s MB is the most Snoozer keeps. Nothing was sent."),
     N_("Together these have more than %(most)s MB. Add them in smaller groups. Nothing was sent."),

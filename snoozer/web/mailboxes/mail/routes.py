@@ -21,6 +21,7 @@ from snoozer.mailboxes.read.mailbox import MailboxError, Row
 from snoozer.people import quotas
 from snoozer.snoozes import acts, input
 from snoozer.snoozes.acts import By
+from snoozer.timephrase.parse import MAX_PHRASE_LENGTH
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -38,6 +39,10 @@ from snoozer.web.text.phrase_text import asleep_until_text, recurrence_ended_tex
 
 blueprint = Blueprint("mailbox", __name__)
 
+# A page says after this time that the server is still being asked, and asks again with the time of every request.
+FIRST_SECONDS = 1.0
+_ASKED_FIRST = (views.browse, views.show)
+
 
 def page(path: str, *methods: str) -> Callable[[Callable[..., ResponseReturnValue]], None]:
     """Register a view of a mailbox, or of the message with a key, for the mailbox that Snoozer keeps and for connected
@@ -50,7 +55,16 @@ def page(path: str, *methods: str) -> Callable[[Callable[..., ResponseReturnValu
                 at = Opened(account, KeptMailbox(context.engine(), user_email=account.email), KEPT)
                 return view(at, **{name: str(value) for name, value in values.items()})
             mailbox = open_or_404(account, id=mailbox_id)
-            return view(Opened(account, mailbox, MailboxPages(title=mailbox.title, id=mailbox_id)), **values)
+            at = Opened(account, mailbox, MailboxPages(title=mailbox.title, id=mailbox_id))
+            if view not in _ASKED_FIRST or not views.may_ask_again():
+                return view(at, **values)
+            mailbox.end_after(FIRST_SECONDS)
+            try:
+                return view(at, **values)
+            except MailboxError:
+                if mailbox.is_late:
+                    return views.asking(at, host=mailbox.access.host)
+                raise
 
         kept = path.replace("<key>", "<row:key>")
         for rule in (f"/mailbox{kept}", f"/mailboxes/<row:mailbox_id>/mail{path}"):
@@ -139,8 +153,9 @@ def _message(row: Row) -> input.Message:
 @blueprint.get("/add")
 @login_required
 def add(_: Account) -> ResponseReturnValue:
-    """Adds message files to the mailbox, or a reminder of a message in another place."""
-    return add_page()
+    """Adds message files to the mailbox, or a reminder of a message in another place; `phrase` is its time."""
+    phrase = one_line(request.args.get("phrase"), max_length=MAX_PHRASE_LENGTH) or ""
+    return add_page(form=snooze_form(time_formatter(), saved_times=saved_times(), phrase=phrase))
 
 
 @blueprint.post("/add/file")

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from typing import NamedTuple
+from urllib.parse import urlencode
 
 from flask import Response, make_response, redirect, render_template, request
 from flask.typing import ResponseReturnValue
@@ -201,7 +202,9 @@ def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> R
     """Explains a problem with the server or the message, and the remedy."""
     status = status_of(error)
     is_page = request.method in {"GET", "HEAD"}
-    again = request.full_path.rstrip("?") if is_page else pages.url("show", key) if key else pages.url("browse")
+    query = urlencode({name: value for name, value in request.args.items() if name != "wait"})
+    here = f"{request.path}?{query}" if query else request.path
+    again = here if is_page else pages.url("show", key) if key else pages.url("browse")
     page = render_template(
         "mailboxes/mail/problem.html", box=pages, error=error, again=again, is_page=is_page, in_list=key is None
     )
@@ -209,6 +212,22 @@ def show_problem(error: MailboxError, pages: MailboxPages, key: str | None) -> R
     if status == 503:
         response.headers["Retry-After"] = "30"
     return response
+
+
+def may_ask_again() -> bool:
+    """Whether this page may be shown before its server answers: a browser opens it, and not for the second time. A
+    script gets the answer itself."""
+    return request.headers.get("Sec-Fetch-Mode") == "navigate" and "wait" not in request.args
+
+
+def asking(at: Opened, *, host: str) -> ResponseReturnValue:
+    """The page of a mailbox whose server has not answered yet. It asks for the requested page again, which then
+    waits."""
+    values = {**request.args.to_dict(), "wait": "1"}
+    with context.transaction() as connection:
+        boxes = switch(connected_mailboxes.connected(connection, account_id=at.account.id))
+    again = f"{request.path}?{urlencode(values)}"
+    return render_template("mailboxes/mail/asking.html", box=at.pages, boxes=boxes, host=host, again=again)
 
 
 def status_of(error: MailboxError) -> int:
