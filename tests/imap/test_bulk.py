@@ -49,7 +49,7 @@ class Listing:
             )
         self.page = ann.get(path + query).text
         self.fields = fields_of(self.page)
-        subjects = re.findall(r'class="row-title" href="[^"]+">([^<]*)<', self.page)
+        subjects = re.findall(r'class="row-title"[^>]*>([^<]*)<', self.page)
         self.rows = dict(zip(subjects, re.findall(r'name="row" value="([^"]+)"', self.page), strict=True))
 
     def chosen(self, *subjects: str, **also: Any) -> dict[str, Any]:
