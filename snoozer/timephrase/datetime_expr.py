@@ -18,6 +18,8 @@ from snoozer.translations import gettext
 _ONE_DAY = timedelta(days=1)
 _RECENT_DAYS = timedelta(days=7)
 _MAX_ATTEMPTS = 4
+# An evening that has begun still means its later hour, so long before that.
+_EVENING_LEFT = timedelta(minutes=30)
 _MAX_OFFSET_MINUTES = 14 * 60
 # After these words a length of time is a contradiction: at 5 minutes, on 3 days.
 LENGTHLESS = frozenset({"clock", "end", "day"})
@@ -174,6 +176,8 @@ class DateTimeExpr:
         chosen = day.resolve(context, at, clock is not None)
         if clock is not None and clock.within_night and at.hour < _DAWN:
             return _after_midnight(context, chosen, at, flags)
+        if clock is not None and clock.is_named and clock.named_hour == "evening":
+            at = _rest_of_evening(context, chosen.day, at)
         resolved = _resolved(context, chosen.day, at, flags | chosen.flags)
         if chosen.other is None:
             return resolved
@@ -337,6 +341,13 @@ def _offset(tokens: Tokens, at: int, *, bare: bool) -> Iterator[tuple[ZoneExpr, 
     hours, minutes = (int(digits[:-2]), int(digits[-2:])) if len(digits) > 2 else (int(digits), 0)
     if minutes % 15 == 0 and minutes < 60 and hours * 60 + minutes <= _MAX_OFFSET_MINUTES:
         yield ZoneExpr(name=f"{tokens.text(at)}{hours:02}:{minutes:02}"), at + 2
+
+
+def _rest_of_evening(context: ParseContext, day: date, at: time) -> time:
+    """The hour of an evening that has begun: the night's, unless that is too near."""
+    night = context.hours.night
+    begun = not context.ahead(day, at) and context.instant(day, night)[0] - context.now >= _EVENING_LEFT
+    return night if begun else at
 
 
 def _resolved(context: ParseContext, day: date, at: time, flags: frozenset[str]) -> ResolvedTime:

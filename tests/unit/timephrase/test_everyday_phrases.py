@@ -244,6 +244,26 @@ def test_a_holiday_that_has_passed_is_next_years(typed: Typed) -> None:
     assert _meaning(typed("thanksgiving", now="2026-11-26T09:00", **LONDON)) == "2027-11-25T08:00 next_year"
 
 
+@pytest.mark.parametrize(
+    ("phrase", "place", "clock", "meaning"),
+    [
+        ("this evening", LONDON, "17:59", "18:00"),
+        ("this evening", LONDON, "18:00", "20:00"),
+        ("this evening", LONDON, "19:30", "20:00"),
+        ("this evening", LONDON, "19:31", None),
+        ("heute abend", BERLIN, "18:17", "20:00"),
+        ("heute abend", BERLIN, "19:31", None),
+    ],
+)
+def test_an_evening_that_has_begun_is_its_later_hour(
+    typed: Typed, error_of: ErrorOf, phrase: str, place: dict[str, str], clock: str, meaning: str | None
+) -> None:
+    if meaning is None:
+        assert error_of(phrase, now=f"2026-03-05T{clock}", **place).code == "past"
+    else:
+        assert _meaning(typed(phrase, now=f"2026-03-05T{clock}", **place)) == f"2026-03-05T{meaning}"
+
+
 def test_no_easter_is_known_after_4099(error_of: ErrorOf) -> None:
     assert error_of("easter 9999", **LONDON).code == "too_far"
 
