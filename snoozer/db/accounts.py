@@ -1,4 +1,4 @@
-"""Accounts, sign-ins and sessions: one function per file in `sql/accounts`, of the same name."""
+"""Accounts, sign-ins and sessions: one function per statement in `sql/people/accounts`, of the same name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

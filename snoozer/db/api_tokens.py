@@ -1,4 +1,4 @@
-"""API tokens of people's programs: one function per file in `sql/api_tokens`, of the same name."""
+"""API tokens of people's programs: one function per statement in `sql/people/api_tokens`, of the same name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

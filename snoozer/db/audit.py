@@ -1,5 +1,5 @@
-"""The audit log (`audit_log`): who acted on what, chained by hash; one function per file in `sql/audit`, of the same
-name. It holds ids, states and times, and no addresses, subjects or tokens.
+"""The audit log (`audit_log`): who acted on what, chained by hash; one function per statement in `sql/operators/audit`,
+of the same name. It holds ids, states and times, and no addresses, subjects or tokens.
 """
 
 import json

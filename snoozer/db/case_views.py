@@ -1,4 +1,5 @@
-"""Filters of the list of cases that operators keep; one function per file in `sql/case_views`, of the same name."""
+"""Filters of the list of cases that operators keep; one function per statement in `sql/operators/case_views`, of the
+same name."""
 
 import json
 from collections.abc import Mapping

@@ -1,5 +1,5 @@
-"""Jobs of another scheduler, imported or shadowed: one function per file in `sql/cutover`, of the same name. They are
-entered in the queue by `queue_many.import_jobs`."""
+"""Jobs of another scheduler, imported or shadowed: one function per statement in `sql/operators/cutover`, of the same
+name. They are entered in the queue by `queue_many.import_jobs`."""
 
 import json
 from collections.abc import Iterator, Sequence

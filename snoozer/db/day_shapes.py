@@ -1,5 +1,5 @@
-"""The shapes of people's days, and the messages they defer: one function per file in `sql/day_shapes`, of the same
-name."""
+"""The shapes of people's days, and the messages they defer: one function per statement in `sql/snoozes/day_shapes`, of
+the same name."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass

@@ -1,5 +1,5 @@
-"""Accounts that are deleted: one function per file in `sql/deletions`, of the same name. Snoozes are erased by
-`queue.erase`."""
+"""Accounts that are deleted: one function per statement in `sql/people/deletions`, of the same name. Snoozes are erased
+by `queue.erase`."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Feeds of people: one function per file in `sql/feeds`, of the same name."""
+"""Feeds of people: one function per statement in `sql/notify/feeds`, of the same name."""
 
 from dataclasses import dataclass
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Rights of a role that is not the owner: one function per file in `sql/grants`, of the same name."""
+"""Rights of a role that is not the owner: one function per statement in `sql/people/grants`, of the same name."""
 
 from dataclasses import dataclass
 

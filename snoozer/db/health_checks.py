@@ -1,4 +1,5 @@
-"""The checks of `snoozer doctor`: one function per file in `sql/health_checks`, and the views that must be empty."""
+"""The checks of `snoozer doctor`: one function per statement in `sql/operators/health_checks`, and the views that must
+be empty."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta

@@ -1,4 +1,5 @@
-"""Which lists changed since they were shown: one function per file in `sql/list_changes`, of the same name.
+"""Which lists changed since they were shown: one function per statement in `sql/snoozes/list_changes`, of the same
+name.
 
 A page holds the snapshot of the database that it was made with (`pg_current_snapshot`), which tells of each transaction
 whether the page shows its changes, in whatever order transactions were committed.

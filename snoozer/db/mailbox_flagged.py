@@ -1,5 +1,6 @@
 """Messages in the inbox of a connected mailbox that carry the snooze flag and must not be snoozed: one function per
-file in `sql/mailbox_flagged`, of the same name. Writes by a former owner of the mailbox (`fence`) change nothing."""
+statement in `sql/mailboxes/mailbox_flagged`, of the same name. Writes by a former owner of the mailbox (`fence`)
+change nothing."""
 
 from collections.abc import Collection
 from typing import NamedTuple

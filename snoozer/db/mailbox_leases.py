@@ -1,5 +1,5 @@
-"""Which process watches which connected mailbox, and how each of them is: one function per file in
-`sql/mailbox_leases`, of the same name. Everything is fenced: a former owner changes nothing."""
+"""Which process watches which connected mailbox, and how each of them is: one function per statement in
+`sql/mailboxes/mailbox_leases`, of the same name. Everything is fenced: a former owner changes nothing."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,5 @@
-"""Sign-ins at mail providers that have begun: one function per file in `sql/mailbox_sign_ins`, of the same name."""
+"""Sign-ins at mail providers that have begun: one function per statement in `sql/mailboxes/mailbox_sign_ins`, of the
+same name."""
 
 from dataclasses import dataclass, field
 from typing import Literal

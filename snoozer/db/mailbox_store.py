@@ -1,5 +1,5 @@
-"""Messages that Snoozer keeps, and messages of connected mailboxes: one function per file in `sql/messages`, of the
-same name. Writes by a former owner of a mailbox (`fence`) change nothing."""
+"""Messages that Snoozer keeps, and messages of connected mailboxes: one function per statement in
+`sql/mailboxes/messages`, of the same name. Writes by a former owner of a mailbox (`fence`) change nothing."""
 
 import json
 from collections.abc import Collection, Mapping, Sequence

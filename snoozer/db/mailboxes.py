@@ -1,4 +1,4 @@
-"""Mailboxes that people connect: one function per file in `sql/mailboxes`, of the same name."""
+"""Mailboxes that people connect: one function per statement in `sql/mailboxes/mailboxes`, of the same name."""
 
 from dataclasses import dataclass, field
 

@@ -1,4 +1,4 @@
-"""Statistics of each minute, kept for a month: one function per file in `sql/minutes`, of the same name.
+"""Statistics of each minute, kept for a month: one function per statement in `sql/operators/minutes`, of the same name.
 
 The last day is kept by the minute, earlier days by the hour, in the database's time. A missing minute was not recorded
 yet.

@@ -1,4 +1,5 @@
-"""The operators' overview: one function per file in `sql/overview`, of the same name. Nothing is written."""
+"""The operators' overview: one function per statement in `sql/operators/overview`, of the same name. Nothing is
+written."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

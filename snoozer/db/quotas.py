@@ -1,4 +1,4 @@
-"""Usage of quotas: one function per file in `sql/quotas`, of the same name."""
+"""Usage of quotas: one function per statement in `sql/people/quotas`, of the same name."""
 
 from dataclasses import dataclass
 from datetime import timedelta

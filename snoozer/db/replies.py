@@ -1,5 +1,5 @@
-"""Snoozes that wait for replies, and the UIDs up to which inboxes were read for them: one function per file in
-`sql/replies`, of the same name."""
+"""Snoozes that wait for replies, and the UIDs up to which inboxes were read for them: one function per statement in
+`sql/snoozes/replies`, of the same name."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

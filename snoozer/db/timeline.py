@@ -1,4 +1,4 @@
-"""Check that the database is the accepted one: one function per file in `sql/timeline`, of the same name.
+"""Check that the database is the accepted one: one function per statement in `sql/queue/timeline`, of the same name.
 
 A promoted standby, a restored backup and a copy lack the last commits. Each shows as another timeline, another server
 (by its system identifier) or another database than the accepted one.

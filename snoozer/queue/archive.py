@@ -1,4 +1,4 @@
-"""The archive: one function per file in `sql/archive`, of the same name. The move itself is `queue.archive`.
+"""The archive: one function per statement in `sql/queue/archive`, of the same name. The move itself is `queue.archive`.
 
 Finished snoozes and their sends are in partitions by the month (UTC) of their end. There is no default partition: a
 row whose month is missing is refused, and stays in the queue.

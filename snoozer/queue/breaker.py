@@ -1,4 +1,4 @@
-"""The circuit breaker of a mail server, shared by all workers: one function per file in `sql/breaker`.
+"""The circuit breaker of a mail server, shared by all workers: one function per statement in `sql/queue/breaker`.
 
 closed → open (fail, threshold reached) → half-open (permit, one probe) → closed (succeed) or open again (fail)
 any → open until it is reset (trip) → closed (reset), both by an operator

@@ -1,4 +1,5 @@
-"""Digests, one mail for promises that came due together: one function per file in `sql/digests`, of the same name.
+"""Digests, one mail for promises that came due together: one function per statement in `sql/delivery/digests`, of the
+same name.
 
 A digest is the reminder of its first promise, sent like any other; its members have no mail of their own. A member is
 claimed like any row, and takes its outcome from the digest. (docs/decisions/0020)

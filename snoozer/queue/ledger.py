@@ -1,4 +1,4 @@
-"""The ledger: one function per file in `sql/ledger`, of the same name.
+"""The ledger: one function per statement in `sql/queue/ledger`, of the same name.
 
 reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
 sending → uncertain (mark_uncertain, expire_orphans, queue.recover)

@@ -1,4 +1,5 @@
-"""The queue: one function per file in `sql/queue`, every write to `email_snoozes`; files in `sql/peek` only read."""
+"""The queue: one function per statement in `sql/queue`, every write to `email_snoozes`; those in `sql/queue/peek` only
+read."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

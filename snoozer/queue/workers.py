@@ -1,4 +1,4 @@
-"""The registry of workers: one function per file in `sql/workers`, of the same name."""
+"""The registry of workers: one function per statement in `sql/queue/workers`, of the same name."""
 
 from dataclasses import asdict, dataclass
 from datetime import timedelta
