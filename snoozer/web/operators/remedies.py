@@ -60,12 +60,14 @@ REMEDIES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Trouble:
-    """One trouble. `kind` identifies it, for its remedy, style and scripts. An operator's act has its `resume`."""
+    """One trouble. `kind` identifies it, for its remedy, style and scripts. An operator's act has its `resume`, and
+    `explains_rest` if it can be why all reminders wait."""
 
     kind: str
     text: str
     harm: Harm
     resume: Resume | None = None
+    explains_rest: bool = False
 
     @property
     def remedy(self) -> Remedy:
@@ -78,8 +80,8 @@ class Trouble:
 
     @property
     def rank(self) -> tuple[bool, int]:
-        """An operator's act explains the rest, and comes first; then follow troubles by their harm."""
-        return self.resume is None or self.harm == "notice", _HARMS.index(self.harm)
+        """An operator's act that explains the rest comes first; then follow troubles by their harm."""
+        return not self.explains_rest, _HARMS.index(self.harm)
 
 
 def worst_first(troubles: Iterable[Trouble]) -> list[Trouble]:

@@ -10,7 +10,7 @@ from snoozer.db.pauses import Kind
 from snoozer.db.queries import Found, metrics, pauses
 from snoozer.db.queries.delivery import FORGOTTEN_AFTER
 from snoozer.web.operators.pause_forms import scope_in_words
-from snoozer.web.operators.remedies import Resume, Trouble
+from snoozer.web.operators.remedies import Harm, Resume, Trouble
 from snoozer.web.text.redaction import without_addresses
 
 TimeOf = Callable[[datetime], str]
@@ -22,7 +22,8 @@ def read(connection: Connection, *, now: datetime, time_of: TimeOf) -> list[Trou
     for breaker in metrics.breakers(connection):
         if is_stopped(breaker, now=now):
             text = f"{tripped_text(breaker, time_of=time_of)}."
-            found.append(Trouble(kind="mail server tripped", text=text, harm="risk", resume=reset(breaker.server)))
+            resume = reset(breaker.server)
+            found.append(Trouble(kind="mail server tripped", text=text, harm="risk", resume=resume, explains_rest=True))
     return found
 
 
@@ -39,7 +40,9 @@ def paused(active: Iterable[Found], *, time_of: TimeOf) -> Iterator[Trouble]:
             more = " or more" if pause.set_aside > pauses.MAX_COUNTED else ""
             text += f"; {min(pause.set_aside, pauses.MAX_COUNTED):,}{more} {waits}; nothing is lost"
         resume = Resume(act="resume", endpoint="admin_pauses.resume", reason="why", arguments={"id": pause.id})
-        yield Trouble(kind="paused", text=f"{text}.", harm="now" if pause.set_aside else "risk", resume=resume)
+        is_wide = kind in ("all", "channel")
+        harm: Harm = "now" if is_wide and pause.set_aside else "risk"
+        yield Trouble(kind="paused", text=f"{text}.", harm=harm, resume=resume, explains_rest=is_wide)
 
 
 def is_stopped(breaker: Found, *, now: datetime) -> bool:

@@ -165,7 +165,8 @@ class _Judge:
         return worked is None or bool(worked < failed)
 
     def _of_server(self, kind: str, text: str, *, resume: Resume | None = None) -> Trouble:
-        return Trouble(kind=kind, text=self._with_waiting(text), harm=self._harm(), resume=resume)
+        text, is_stop = self._with_waiting(text), resume is not None
+        return Trouble(kind=kind, text=text, harm=self._harm(), resume=resume, explains_rest=is_stop)
 
     def _clock(self) -> Iterator[Trouble]:
         clock = self._reading.clock.value
