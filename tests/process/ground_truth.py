@@ -192,7 +192,8 @@ def _overview(operator: FlaskClient) -> Figures | None:
         r"Waiting now (.*?) Sent in the last hour (.*?) Waiting: what should", words, re.S
     ).groups()  # type: ignore[union-attr]
     for bands, cells in ((LATE_BANDS, waiting), (SENT_BANDS, sent)):
-        figures |= zip(bands, map(int, re.sub(r"[\d.]+ %", "", cells).split()[:4]), strict=True)
+        shown = "0 0 0 0" if cells == "none" else re.sub(r"[\d.]+ %", "", cells)
+        figures |= zip(bands, map(int, shown.split()[:4]), strict=True)
     holders = re.findall(r'class="mono">([^<]+)</th>.*?data-label="Load">(\d+) of', markup, re.S)
     servers = re.findall(SERVER, markup)
     return figures | {

@@ -19,7 +19,7 @@ from snoozer.telemetry import gauges
 from tests.factories import People
 from tests.process import ground_truth
 from tests.process.conftest import ROOT, SHORT, TIMEOUT, Field, wait
-from tests.web.overviews import verdict
+from tests.web.overviews import troubles_of
 
 # Beside other tests, only what hangs is to fail.
 SECONDS = 60 if "PYTEST_XDIST_WORKER" in os.environ else 15
@@ -170,7 +170,7 @@ def known(engine: Engine) -> list[object]:
 def named(operator: FlaskClient, engine: Engine, *kinds: str) -> None:
     """The overview says within the time which of these it is; then every figure of every page is the truth."""
     ends = time.monotonic() + SECONDS
-    while (found := verdict(operator))[0] not in kinds:
+    while not set(found := troubles_of(operator)) & set(kinds):
         assert time.monotonic() < ends, (found, known(engine))
         time.sleep(0.5)
     ground_truth.agree(engine, operator, ME)
