@@ -1,4 +1,4 @@
-"""What happens in folders that are not selected is noticed without waiting for a poll: by NOTIFY (RFC 5465), by a look
+"""Changes in folders that are not selected are noticed without waiting for a poll: by NOTIFY (RFC 5465), by a look
 after each pass, and by a look before a message is due. All looks here come from these, since polls are hours apart."""
 
 from collections.abc import Callable
