@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from email.utils import format_datetime
 from functools import cache, lru_cache
 from itertools import chain
@@ -323,17 +323,20 @@ def _quoted(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _Wording:
-    """The words of reminders in one locale. `zone` has a place for the name of a place."""
+    """The words of reminders in one locale: made once, not for each reminder.
+
+    `zone` has a place for the name of a place; `hours` has each hour's clock with a place for the minute.
+    """
 
     language: str
     no_subject: str
     dates: DateFormat
     zone: str
+    hours: tuple[str, ...]
 
     def instant(self, local: datetime) -> str:
         """`Friday 6 March 2026, 08:00`, and in the United States `Friday, March 6, 2026, 8:00 am`."""
-        with speaking(self.language):
-            return self.dates.instant(local)
+        return f"{_day(self, local.date())}, {self.hours[local.hour] % local.minute}"
 
     def zone_label(self, instant: datetime, zone: tzinfo) -> str:
         """`Berlin time`; an offset such as `UTC+05:30` if the zone is not named after a place."""
@@ -344,13 +347,20 @@ class _Wording:
         return f"UTC{'-' if minutes < 0 else '+'}{abs(minutes) // 60:02}:{abs(minutes) % 60:02}" if minutes else "UTC"
 
 
+@lru_cache(maxsize=1024)
+def _day(wording: _Wording, day: date) -> str:
+    with speaking(wording.language):
+        return wording.dates.day(day)
+
+
 @lru_cache(maxsize=256)
 def _wording(locale: str) -> _Wording:
-    language = language_of(locale)
+    language, dates = language_of(locale), DateFormat.of(locale)
     translated = catalogue(language).gettext
     return _Wording(
         language=language,
         no_subject=translated(NO_SUBJECT),
-        dates=DateFormat.of(locale),
+        dates=dates,
         zone=translated(N_("%(place)s time")),
+        hours=tuple(dates.hour(time(hour)).replace(":00", ":%02d") for hour in range(24)),
     )

@@ -58,6 +58,7 @@ def zone_in_words(name: str) -> str:
     return name.replace("_", " ")
 
 
+@lru_cache(maxsize=700)
 def zone_or_utc(name: str | None) -> tzinfo:
     """The rules of a named zone, or UTC if this machine does not know the name: rows may come from anywhere, and are
     shown and sent all the same."""
