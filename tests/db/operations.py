@@ -24,7 +24,7 @@ def an_operation(
 
 
 def operate(
-    connection: Connection, act: str, ids: Sequence[int], *, actor: str = OPERATOR, **parameters: object
+    connection: Connection, act: str, ids: Sequence[int], /, *, actor: str = OPERATOR, **parameters: object
 ) -> list[int]:
     """Do an act of an operator in this transaction; returns the ids of the rows that it changed."""
     asked = Request(form=uuid4(), act=act, actor=actor, reason="mended", parameters=parameters)

@@ -63,7 +63,7 @@ def set_aside(connection: Connection, held: Claim) -> object:
     return queue.set_aside(connection, held=[(held.id, held.claim_token)], pause_ids=pause_ids)
 
 
-def operated(act: str, **parameters: Any) -> Callable[[Connection, Claim], object]:
+def operated(act: str, /, **parameters: Any) -> Callable[[Connection, Claim], object]:
     return lambda connection, held: operate(connection, act, [held.id], **parameters)
 
 
@@ -92,4 +92,6 @@ OPERATORS_ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("resolve_sent", with_a_send("sent", operated("resolve_sent"), repeats=True)),
     ("resolve_sent", with_a_send("uncertain", operated("resolve_sent"))),
     ("resume", plainly(resumed)),
+    ("undo", plainly(operated("undo", act="dismiss"))),
+    ("undo", plainly(operated("undo", act="reactivate"))),
 ]
