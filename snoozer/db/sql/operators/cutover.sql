@@ -203,7 +203,7 @@ ORDER BY sent_at, job_id
 -- Note when a worker would send due jobs, a batch at a time: larger priorities first, then by time, and only one job of
 -- each key at a time. Nothing is sent.
 WITH due AS MATERIALIZED (
-    SELECT source, job_id, due_at
+    SELECT source, job_id, due_at, row_number() OVER (ORDER BY priority DESC, due_at, job_id) AS number
     FROM (
         SELECT
             source, job_id, due_at, priority, serialization_key,
@@ -220,7 +220,8 @@ WITH due AS MATERIALIZED (
     LIMIT :batch_size
 )
 UPDATE shadow_jobs AS job
-SET would_send_at = clock_timestamp()
+-- In the order of the batch, whatever the order in which the planner has rows updated.
+SET would_send_at = statement_timestamp() + due.number * INTERVAL '1 microsecond'
 FROM due
 WHERE job.source = due.source
   AND job.job_id = due.job_id
