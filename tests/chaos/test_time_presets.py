@@ -21,7 +21,6 @@ HOURS_OF_A_YEAR = 365 * 24
 HOURS_REACHED = 425 * 24
 SAMPLE_OF_A_CLOCK = 6
 HOURS = {
-    "This evening": time(18),
     "Tomorrow": time(8),
     "Tomorrow evening": time(18),
     "This weekend": time(8),
@@ -29,6 +28,13 @@ HOURS = {
     "Next month": time(8),
 }
 WEEKDAYS = {"This weekend": 5, "Next week": 0}
+
+
+def _evening(now: time) -> time | None:
+    """This evening's hour: once it has begun its later one, until half an hour before that."""
+    if now < time(18):
+        return time(18)
+    return time(20) if now <= time(19, 30) else None
 
 
 def _is_right(preset: Preset, now: datetime, zone: str) -> bool:
@@ -41,7 +47,7 @@ def _is_right(preset: Preset, now: datetime, zone: str) -> bool:
     days = (at.date() - here.date()).days
     in_order = {
         "Later today": days == 0 and at.minute % 15 == 0,
-        "This evening": days == 0,
+        "This evening": days == 0 and at.time() == _evening(here.time()),
         "Tomorrow": days == 1,
         "Tomorrow evening": days == 1,
         "This weekend": days <= 6,
