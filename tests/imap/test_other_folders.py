@@ -36,6 +36,13 @@ def watched(place: Place) -> None:
     place.eventually(lambda: place.rows(SYNCED))
 
 
+def put_to_sleep(place: Place, name: str) -> None:
+    deliver(place, name)
+    watched(place)
+    place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
+    place.eventually(lambda: place.asleep() == 1)
+
+
 def put_by_append(place: Place) -> None:
     deliver(place, "appended", folder=place.folder("Snooze", "Tomorrow"))
 
@@ -60,10 +67,7 @@ def test_what_does_not_leave_the_inbox_is_noticed_at_once(place: Place, put: Cal
 
 @on_one
 def test_a_message_deleted_while_it_is_asleep_is_missed_at_once(place: Place) -> None:
-    deliver(place, "deleted")
-    watched(place)
-    place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
-    place.eventually(lambda: place.asleep() == 1)
+    put_to_sleep(place, "deleted")
     place.program.mark_deleted(place.snoozed)
     place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE place = 'missing'"))
 
@@ -92,10 +96,7 @@ def test_a_message_moved_during_a_pass_is_noticed_by_the_next(place: Place, monk
 
 @on_both
 def test_a_message_deleted_just_before_its_time_is_not_reminded(place: Place, tmp_path: Path) -> None:
-    deliver(place, "deleted")
-    watched(place)
-    place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
-    place.eventually(lambda: place.asleep() == 1)
+    put_to_sleep(place, "deleted")
     with a_worker(place, tmp_path) as sink:
         place.program.mark_deleted(place.snoozed)
         place.run("UPDATE email_snoozes SET remind_at = clock_timestamp() + INTERVAL '4 seconds', scheduled_for = NULL")
@@ -112,10 +113,7 @@ def test_a_message_deleted_just_before_its_time_is_not_reminded(place: Place, tm
 @on_one
 def test_a_missing_message_is_reminded_if_it_is_not_settled_in_time(place: Place, tmp_path: Path) -> None:
     """For example, the process that seeks it does not run."""
-    deliver(place, "missing")
-    watched(place)
-    place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
-    place.eventually(lambda: place.asleep() == 1)
+    put_to_sleep(place, "missing")
     place.stop()
     place.run("UPDATE messages SET place = 'missing', missing_since = clock_timestamp() - INTERVAL '16 minutes'")
     place.run("UPDATE email_snoozes SET remind_at = clock_timestamp() - INTERVAL '15.1 minutes', scheduled_for = NULL")

@@ -3,13 +3,12 @@
 import re
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.operators import chunks
 from snoozer.settings import Settings
-from tests.factories import ANN, HOUR, People, a_snooze, now, the_row
+from tests.factories import ANN, HOUR, a_snooze, now, the_row
 from tests.web.cases import page, visible_text
 
 
@@ -23,14 +22,6 @@ def pause(client: FlaskClient, **form: str) -> str:
 def settings(settings: Settings) -> Settings:
     """What pages know of delivery is read anew for each."""
     return settings.model_copy(update={"poll": 0.0})
-
-
-@pytest.fixture
-def ann_too(app: Flask, people: People) -> FlaskClient:
-    """Ann's browser beside the operator's."""
-    client = app.test_client()
-    client.set_cookie("snoozer_session", people.ann().session)
-    return client
 
 
 def test_a_domain_is_previewed_paused_and_resumed(operator: FlaskClient, engine: Engine) -> None:
@@ -108,45 +99,41 @@ def test_a_pause_needs_a_reason_and_a_time_that_can_be(operator: FlaskClient, fo
     assert "Nothing was changed yet." in visible_text(answer.text)
 
 
-def test_its_person_reads_that_everything_is_paused(
-    operator: FlaskClient, ann_too: FlaskClient, engine: Engine
-) -> None:
+def test_its_person_reads_that_everything_is_paused(operator: FlaskClient, ann: FlaskClient, engine: Engine) -> None:
     id = a_snooze(engine, remind_at=now() - HOUR)
     pause(operator, kind="all")
-    assert "Reminders are paused An operator of this Snoozer paused them" in visible_text(page(ann_too, "/"))
-    shown = visible_text(page(ann_too, f"/snoozes/{id}"))
+    assert "Reminders are paused An operator of this Snoozer paused them" in visible_text(page(ann, "/"))
+    shown = visible_text(page(ann, f"/snoozes/{id}"))
     assert "Paused by an operator of this Snoozer since" in shown
     assert "no worker has taken it" not in shown
 
 
-def test_its_person_reads_that_a_snooze_was_set_aside(
-    operator: FlaskClient, ann_too: FlaskClient, engine: Engine
-) -> None:
+def test_its_person_reads_that_a_snooze_was_set_aside(operator: FlaskClient, ann: FlaskClient, engine: Engine) -> None:
     id = a_snooze(engine)
     pause(operator, kind="class", priority="0")
     with engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET inactive = TRUE, paused_by = 1"))
-    shown = page(ann_too, f"/snoozes/{id}")
+    shown = page(ann, f"/snoozes/{id}")
     assert "Paused by an operator of this Snoozer since" in visible_text(shown)
     assert "Nothing comes until you resume it." not in visible_text(shown)
     assert "occurrences" not in shown or "/resume" not in shown
 
 
 def test_its_person_takes_back_that_the_address_takes_no_mail(
-    operator: FlaskClient, ann_too: FlaskClient, engine: Engine
+    operator: FlaskClient, ann: FlaskClient, engine: Engine
 ) -> None:
     id = a_snooze(engine)
     pause(operator, kind="invalid", row=str(id))
     with engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET inactive = TRUE, paused_by = 1"))
-    shown = page(ann_too, "/")
+    shown = page(ann, "/")
     assert "No reminders are sent to your address" in visible_text(shown)
     assert re.search(r'action="/settings/mail-again"', shown)
-    assert ann_too.post("/settings/mail-again").status_code == 303
-    assert "No reminders are sent to your address" not in visible_text(page(ann_too, "/"))
+    assert ann.post("/settings/mail-again").status_code == 303
+    assert "No reminders are sent to your address" not in visible_text(page(ann, "/"))
     chunks.work(engine)
     assert not the_row(engine, id).inactive
-    assert ann_too.post("/settings/mail-again").status_code == 303
+    assert ann.post("/settings/mail-again").status_code == 303
     with engine.connect() as connection:
         ended = connection.execute(text("SELECT ended_by FROM pauses")).scalar_one()
         actors = connection.execute(text("SELECT DISTINCT actor FROM audit_log ORDER BY actor")).scalars().all()

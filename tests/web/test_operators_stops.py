@@ -4,13 +4,12 @@ import re
 from collections.abc import Callable
 
 import pytest
-from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.cli.database_findings import database_findings
 from snoozer.settings import Settings
-from tests.factories import HOUR, People, a_snooze, now
+from tests.factories import HOUR, a_snooze, now
 from tests.web.cases import page, visible_text
 from tests.web.overviews import SECOND, a_breaker, all_is_well, troubles_of, verdict, waits
 
@@ -25,13 +24,6 @@ Stop = Callable[[FlaskClient, Engine], None]
 def settings(settings: Settings) -> Settings:
     """Pages read the state of delivery each time."""
     return settings.model_copy(update={"poll": 0.0})
-
-
-@pytest.fixture
-def ann_too(app: Flask, people: People) -> FlaskClient:
-    client = app.test_client()
-    client.set_cookie("snoozer_session", people.ann().session)
-    return client
 
 
 def mail_server(operator: FlaskClient, engine: Engine) -> None:
@@ -90,14 +82,14 @@ def test_the_stop_of_an_operator_comes_first_with_its_reason_and_is_resumed_ther
 
 @pytest.mark.parametrize("what", [what for what in STOPS if what != "priority 0"])
 def test_persons_pages_do_not_blame_the_mail_server_for_it(
-    operator: FlaskClient, ann_too: FlaskClient, engine: Engine, what: str
+    operator: FlaskClient, ann: FlaskClient, engine: Engine, what: str
 ) -> None:
     all_is_well(engine)
     a_breaker(engine)
     id = a_snooze(engine, remind_at=now() - HOUR, created_at=now() - 2 * HOUR)
     STOPS[what](operator, engine)
     for path in ("/", "/mailbox", "/settings", f"/snoozes/{id}"):
-        shown = visible_text(page(ann_too, path))
+        shown = visible_text(page(ann, path))
         assert "An operator of this Snoozer paused them" in shown, path
         assert not any(blame in shown for blame in BLAMES), path
         assert WHY not in shown
@@ -118,13 +110,13 @@ def test_the_doctor_names_the_operator_too(
 
 
 def test_a_stopped_server_that_another_replaced_stops_no_reminders(
-    operator: FlaskClient, ann_too: FlaskClient, engine: Engine
+    operator: FlaskClient, ann: FlaskClient, engine: Engine
 ) -> None:
     all_is_well(engine)
     a_breaker(engine)
     mail_server(operator, engine)
     a_breaker(engine, server="new.example:25", last_success_at=now() + SECOND)
-    assert 'class="banner"' not in page(ann_too, "/")
+    assert 'class="banner"' not in page(ann, "/")
 
 
 @pytest.mark.parametrize("was_away", [False, True])
