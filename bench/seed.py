@@ -25,14 +25,13 @@ _numbers = count(1)
 
 def reset(environment: Environment) -> None:
     """The tables of a fresh installation of its checkout. Raises BenchError when another checkout cannot make them."""
-    if environment.checkout == ROOT:
-        schema.downgrade(environment.engine, revision="base")
-        schema.upgrade(environment.engine)
-        return
     with autocommit(environment.engine) as connection:
         execute(connection, "drop_schema")
         execute(connection, "create_schema")
     environment.engine.dispose()
+    if environment.checkout == ROOT:
+        schema.upgrade(environment.engine)
+        return
     migrate = [sys.executable, "-m", "snoozer", "migrate"]
     ended = subprocess.run(
         migrate, cwd=environment.checkout, env=environment.variables, capture_output=True, text=True, check=False

@@ -6,6 +6,7 @@ in the file of its function, or of its view.
 
 import hashlib
 import re
+from collections.abc import Iterable
 from functools import cache
 from graphlib import TopologicalSorter
 
@@ -47,8 +48,7 @@ def apply(connection: Connection) -> list[str]:
     wanted = changed(connection)
     if wanted:
         execute(connection, "definitions/lock")
-        for name in wanted:
-            connection.exec_driver_sql(texts()[name], execution_options={"no_parameters": True})
+        create(connection, wanted)
         present = _present(connection)
         execute(
             connection,
@@ -60,6 +60,12 @@ def apply(connection: Connection) -> list[str]:
     if stale := sorted(_recorded(connection).keys() - texts().keys()):
         execute(connection, "definitions/forget", names=stale)
     return wanted
+
+
+def create(connection: Connection, names: Iterable[str]) -> None:
+    """Make these definitions, in this order, in the caller's transaction."""
+    for name in names:
+        connection.exec_driver_sql(texts()[name], execution_options={"no_parameters": True})
 
 
 def _recorded(connection: Connection) -> dict[str, tuple[str, str]]:

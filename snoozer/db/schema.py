@@ -32,6 +32,7 @@ POLL_SECONDS = 1.0
 REPORT_SECONDS = 30.0
 _MIGRATE = "run `snoozer migrate`"
 _GO_BACK = "run the release of Snoozer that belongs to it, or restore what was saved before that release"
+_TAKE_ALONG = "take its data along as docs/keeping.md describes (From a state before the first release)"
 
 
 log = logging.getLogger(__name__)
@@ -45,10 +46,15 @@ class SchemaError(Exception):
 class SchemaStatus:
     """Where the schema of a database is, and sentences for people: what that means (`message`) and what to `do`."""
 
-    where: Literal["nothing there", "behind", "at head", "ahead"]
+    where: Literal["nothing there", "unreleased", "behind", "at head", "ahead"]
     current: str | None
     message: str
     do: str
+
+    @property
+    def is_too_old(self) -> bool:
+        """Do processes of this release have to wait for another schema?"""
+        return self.where in {"nothing there", "unreleased", "behind"}
 
 
 def upgrade(engine: Engine, *, revision: str = "head") -> None:
@@ -59,7 +65,7 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
 
     with engine.connect() as connection:
         schema = status(connection)
-        if schema.where == "ahead":
+        if schema.where in {"ahead", "unreleased"}:
             raise SchemaError(f"{schema.message}; {schema.do}")
         encoding = health_checks.server(connection).encoding
         if schema.where == "nothing there" and encoding != ENCODING:
@@ -94,14 +100,6 @@ def grant(engine: Engine, *, role: str | None = None) -> list[str]:
     return roles
 
 
-def downgrade(engine: Engine, *, revision: str) -> None:
-    """Downgrade the schema to `revision` ("base" is an empty database)."""
-    from alembic import command
-
-    with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
-        command.downgrade(_config(connection), revision)
-
-
 def versions(connection: Connection) -> tuple[str | None, str]:
     """The schema's revision, and the revision that this release expects."""
     is_versioned = execute(connection, "session/has_schema_version").scalar_one()
@@ -110,18 +108,22 @@ def versions(connection: Connection) -> tuple[str | None, str]:
 
 
 def status(connection: Connection) -> SchemaStatus:
-    """Where the schema is. An unknown revision counts as that of a newer release."""
+    """Where the schema is. An unknown revision counts as that of a newer release, unless it is lower than the first."""
     current, head = versions(connection)
+    known = _known_revisions()
     if current is None:
         return SchemaStatus(
             where="nothing there", current=None, message="The database has no tables of Snoozer yet", do=_MIGRATE
         )
     if current == head:
         return SchemaStatus(where="at head", current=current, message=f"The schema is at {head}", do="")
-    if current in _known_revisions():
+    if current in known:
         return SchemaStatus(
             where="behind", current=current, message=f"The schema is at {current}, not at {head}", do=_MIGRATE
         )
+    if current < known[0]:
+        message = f"The schema is at {current}, of a state before the first release, which begins at {known[0]}"
+        return SchemaStatus(where="unreleased", current=current, message=message, do=_TAKE_ALONG)
     message = f"The schema is at {current}, and this Snoozer is older: it knows schemas up to {head}"
     return SchemaStatus(where="ahead", current=current, message=message, do=_GO_BACK)
 
@@ -148,7 +150,7 @@ def wait_until_migrated(engine: Engine, *, stopping: Event) -> bool:
 def _what_is_missing(engine: Engine) -> str:
     with engine.connect() as connection:
         found = status(connection)
-    return f"{found.message}; {found.do}" if found.where in {"nothing there", "behind"} else ""
+    return f"{found.message}; {found.do}" if found.is_too_old else ""
 
 
 def _known_revisions() -> list[str]:

@@ -1,4 +1,4 @@
-"""docs/schema.sql: what the migrations make of an empty database, as pg_dump writes it. `make schema` runs this."""
+"""docs/schema.sql: the tables that the migrations make, as pg_dump writes them. `make schema` runs this."""
 
 import os
 import re
@@ -17,9 +17,11 @@ from snoozer.dev.postgres import Postgres
 FILE = Path(__file__).resolve().parents[2] / "docs" / "schema.sql"
 # Of each session that restores a dump, and of pg_dump's version: no part of the schema.
 _NO_SCHEMA = re.compile(r"^(--|SET |SELECT pg_catalog\.set_config|\\(un)?restrict )")
-_HEAD = """-- The whole schema after migration {revision}, as pg_dump of PostgreSQL {version} writes it.
--- `make schema` makes this file from the migrations, which `snoozer migrate` runs; a test fails when they differ.
-SET check_function_bodies = off;
+# The begin of an entry of a dump, with its kind.
+_ENTRY = re.compile(r"^--\n-- Name: .*; Type: ([A-Z ]+); .*\n--\n", re.MULTILINE)
+_DEFINITIONS = {"FUNCTION", "TRIGGER", "VIEW"}
+_HEAD = """-- By `make schema`: the tables after migration {revision}, as pg_dump of PostgreSQL {version} writes them.
+-- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 """
 
 
@@ -29,14 +31,21 @@ def pg_dump() -> Path:
     return binaries.find(wanted=Path(wanted) if wanted else None).folder / "pg_dump"
 
 
-def dumped(engine: Engine) -> str:
-    """The schema of a database, without the archive's months and the number of its migration."""
+def dumped(engine: Engine, *, tables_only: bool = False) -> str:
+    """The schema of a database, without the archive's months and the number of its migration. With `tables_only`,
+    without functions, triggers and views."""
     url = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
     what = ["--schema-only", "--no-owner", "--no-privileges", "--exclude-table=alembic_version"]
     dump = subprocess.run(
         [pg_dump(), *what, "--exclude-table=*_archive_[0-9]*", url], capture_output=True, text=True, check=True
     )
-    lines = [line for line in dump.stdout.splitlines() if not _NO_SCHEMA.match(line)]
+    _, *entries = _ENTRY.split(dump.stdout)
+    wanted = (
+        text
+        for kind, text in zip(entries[::2], entries[1::2], strict=True)
+        if not (tables_only and kind in _DEFINITIONS)
+    )
+    lines = [line for line in "".join(wanted).splitlines() if not _NO_SCHEMA.match(line)]
     return re.sub(r"\n{2,}", "\n\n", "\n".join(lines)).replace("public.", "").strip() + "\n"
 
 
@@ -46,7 +55,7 @@ def written(engine: Engine) -> str:
         revision, _ = schema.versions(connection)
     version = subprocess.run([pg_dump(), "--version"], capture_output=True, text=True, check=True).stdout
     [major] = re.findall(r"\) (\d+)", version)
-    return f"{_HEAD.format(revision=revision, version=major)}\n{dumped(engine)}"
+    return f"{_HEAD.format(revision=revision, version=major)}\n{dumped(engine, tables_only=True)}"
 
 
 def main() -> None:

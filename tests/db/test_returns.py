@@ -1,14 +1,12 @@
 """A kept message is back in the inbox at its time, once for each promise, whatever becomes of its reminder."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 import pytest
-from sqlalchemy import Engine, create_engine, text
-from sqlalchemy.engine import make_url
+from sqlalchemy import Engine, text
 
-from snoozer.db import mailbox_store, schema
+from snoozer.db import mailbox_store
 from snoozer.db.engine import autocommit
 from snoozer.delivery.chores.chores import Retention, archive
 from snoozer.delivery.chores.returns import return_due
@@ -24,20 +22,6 @@ from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_row
 
 MESSAGE = "<kept@mail.example>"
 KEEP = Retention(archive_after=timedelta(days=35), keep_months=24)
-
-
-@pytest.fixture
-def old_schema(migrated: Engine) -> Iterator[Engine]:
-    """A database of the version before messages returned by themselves."""
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE IF EXISTS before_returns"))
-        connection.execute(text("CREATE DATABASE before_returns"))
-    engine = create_engine(make_url(migrated.url).set(database="before_returns"))
-    schema.upgrade(engine, revision="0024")
-    yield engine
-    engine.dispose()
-    with migrated.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
-        connection.execute(text("DROP DATABASE before_returns WITH (FORCE)"))
 
 
 def away(engine: Engine, **columns: Any) -> tuple[int, int]:
@@ -286,28 +270,6 @@ def test_a_finished_snooze_is_not_archived_before_its_message_is_back(engine: En
     assert return_due(engine) == [id]
     assert is_back(engine, kept)
     assert archive(engine, config=KEEP) == 1
-
-
-def test_an_upgrade_returns_what_a_refused_reminder_has_left_behind(old_schema: Engine) -> None:
-    with old_schema.begin() as connection:
-        for name, outcome, inactive, days in (
-            ("case", "retired", True, -1),
-            ("asleep", None, False, 1),
-            ("late", None, False, -1),
-            ("paused", None, True, -1),
-        ):
-            values: dict[str, object] = {"ann": ANN, "name": name, "outcome": outcome, "inactive": inactive}
-            values |= {"at": now() + days * 24 * HOUR, "over": now() if outcome else None}
-            for insert in (
-                "INSERT INTO kept_messages (user_email, message_id, original, sha256, folder, unread) "
-                "VALUES (:ann, :name, '', :name, 'snoozed', FALSE)",
-                "INSERT INTO email_snoozes (user_email, message_id, remind_at, outcome, inactive, finished_at) "
-                "VALUES (:ann, :name, :at, :outcome, :inactive, :over)",
-            ):
-                connection.execute(text(insert), values)
-    schema.upgrade(old_schema)
-    return_due(old_schema)
-    assert _folders(old_schema) == {"case": "inbox", "asleep": "snoozed", "late": "inbox", "paused": "snoozed"}
 
 
 def _folders(engine: Engine) -> dict[str, str]:

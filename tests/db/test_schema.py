@@ -1,9 +1,11 @@
-"""The schema upgrades and downgrades, models agree with migrations, and an INSERT of three columns is a snooze."""
+"""The schema upgrades, models agree with migrations, and an INSERT of three columns is a snooze."""
 
 import re
+import shutil
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -11,13 +13,26 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import IntegrityError
 
+from snoozer import resources
 from snoozer.db import schema
 from snoozer.db.models import metadata
 from snoozer.queue.limits import DEFAULT_MAX_ATTEMPTS
 from snoozer.resources import resource_folder
 from tests.factories import a_snooze, now, the_row, wait_until_a_session_waits
+
+FIRST = "0077"
+NEXT = """
+from alembic import op
+
+revision, down_revision = "9998", "{head}"
+
+
+def upgrade():
+    op.execute("LOCK TABLE email_snoozes IN SHARE ROW EXCLUSIVE MODE")
+    op.execute("ALTER TABLE email_snoozes ADD COLUMN next INTEGER")
+"""
 
 
 @pytest.fixture
@@ -33,26 +48,19 @@ def empty(migrated: Engine) -> Iterator[Engine]:
         connection.execute(text("DROP DATABASE updown WITH (FORCE)"))
 
 
+@pytest.fixture
+def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One more migration, which takes a weak lock before a strong one."""
+    folder = Path(shutil.copytree(resource_folder("migrations"), tmp_path / "migrations"))
+    (folder / "versions" / "9998_next.py").write_text(NEXT.format(head=ScriptDirectory(str(folder)).get_current_head()))
+    monkeypatch.setattr(resources, "resource_folder", lambda name: folder if name == "migrations" else None)
+
+
 def test_models_agree_with_migrations(migrated: Engine) -> None:
     with migrated.connect() as connection:
         opts = {"compare_type": True, "compare_server_default": True, "include_name": _is_no_month}
         context = MigrationContext.configure(connection, opts=opts)
         assert compare_metadata(context, metadata) == []
-
-
-def test_the_schema_goes_up_down_and_up_again(empty: Engine) -> None:
-    schema.upgrade(empty)
-    schema.downgrade(empty, revision="base")
-    assert inspect(empty).get_table_names() == ["alembic_version"]
-    with empty.connect() as connection:
-        functions = connection.execute(
-            text("SELECT count(*) FROM pg_proc WHERE pronamespace = 'public'::regnamespace")
-        ).scalar_one()
-    assert functions == 0
-    schema.upgrade(empty)
-    with empty.connect() as connection:
-        current, head = schema.versions(connection)
-    assert current == head
 
 
 def test_upgrading_twice_changes_nothing(migrated: Engine) -> None:
@@ -83,9 +91,10 @@ def test_a_second_upgrade_waits_for_the_first_however_long_it_takes(empty: Engin
     assert current == head
 
 
+@pytest.mark.usefixtures("next_release")
 def test_an_upgrade_does_not_deadlock_with_a_transaction_that_reads_and_then_writes(empty: Engine) -> None:
     """A claim does. The upgrade held a trigger's lock, which lets others read, and waited for a stronger one."""
-    schema.upgrade(empty, revision="0010")
+    schema.upgrade(empty, revision=FIRST)
     with ThreadPoolExecutor(1) as another, empty.connect() as claim:
         with claim.begin():
             claim.execute(text("SELECT FROM email_snoozes"))
@@ -179,70 +188,6 @@ def test_a_text_too_long_for_the_ledgers_index_is_refused_by_name(engine: Engine
     assert "€" not in str(refused.value)
 
 
-def test_a_row_from_before_the_limit_stops_no_upgrade_and_no_update(empty: Engine) -> None:
-    schema.upgrade(empty)
-    schema.downgrade(empty, revision="0012")
-    id = a_snooze(empty, message_id="€" * 400)
-    schema.upgrade(empty)
-    with empty.begin() as connection:
-        connection.execute(text("UPDATE email_snoozes SET attempts = 1 WHERE id = :id"), {"id": id})
-    assert the_row(empty, id).message_id == "€" * 400
-
-
-def test_a_time_from_before_the_limit_is_moved_to_the_nearest_that_is_allowed(empty: Engine) -> None:
-    schema.upgrade(empty)
-    schema.downgrade(empty, revision="0021")
-    times = {"finished_at": "-infinity", "created_at": "infinity", "updated_at": "0044-03-15 09:00 BC"}
-    a_snooze(empty, inactive=True, outcome="sent", **times)
-    right = a_snooze(empty)
-    before = the_row(empty, right)
-    schema.upgrade(empty)
-    with empty.connect() as connection:
-        moved = connection.execute(
-            text("SELECT finished_at, created_at, updated_at, claimed_at FROM email_snoozes WHERE inactive")
-        ).one()
-    assert [time and time.year for time in moved] == [1970, 9999, 1970, None]
-    assert the_row(empty, right)[: len(before)] == before
-
-
-def test_a_priority_from_before_the_limit_is_moved_to_the_limit(empty: Engine) -> None:
-    schema.upgrade(empty)
-    schema.downgrade(empty, revision="0020")
-    ids = [a_snooze(empty, priority=priority) for priority in (32_000, -32_000, 7)]
-    schema.upgrade(empty)
-    assert [the_row(empty, id).priority for id in ids] == [1000, -1000, 7]
-
-
-def test_what_operators_had_paused_goes_on_after_a_downgrade(empty: Engine) -> None:
-    schema.upgrade(empty)
-    with empty.begin() as connection:
-        connection.execute(
-            text(
-                "INSERT INTO email_snoozes (user_email, message_id, remind_at, inactive, paused_by) VALUES"
-                " ('ann@snoozer.example', '<1@x>', now(), TRUE, 7), ('ann@snoozer.example', '<2@x>', now(), TRUE, 7),"
-                " ('ann@snoozer.example', '<2@x>', now(), FALSE, NULL),"
-                " ('bob@snoozer.example', '<3@x>', now(), TRUE, 7),"
-                " ('bob@snoozer.example', '<3@x>', now(), TRUE, 7), ('bob@snoozer.example', '<1@x>', now(), TRUE, NULL)"
-            )
-        )
-    schema.downgrade(empty, revision="0056")
-    with empty.connect() as connection:
-        inactive = connection.execute(text("SELECT inactive FROM email_snoozes ORDER BY id")).scalars().all()
-    assert inactive == [False, True, False, True, False, True]
-
-
-def test_a_rewrite_of_a_function_that_reads_otherwise_is_refused(empty: Engine) -> None:
-    """It had changed nothing, without a word."""
-    schema.upgrade(empty, revision="0071")
-    with empty.begin() as connection:
-        known = connection.execute(
-            text("SELECT pg_get_functiondef(CAST('snooze_waits_for(email_snoozes, integer)' AS regprocedure))")
-        ).scalar_one()
-        connection.exec_driver_sql(known.replace("'paused_operator'", "'paused_otherwise'"))
-    with pytest.raises(DBAPIError, match="not the one that this migration rewrites"):
-        schema.downgrade(empty, revision="0056")
-
-
 def test_a_message_is_asleep_once_for_a_person(engine: Engine) -> None:
     a_snooze(engine, message_id="<same@mail.example>")
     a_snooze(engine, message_id="<same@mail.example>", inactive=True)
@@ -262,9 +207,31 @@ def test_the_newest_revision_is_the_one_that_alembic_would_upgrade_to(migrated: 
         assert schema.versions(connection) == (scripts.get_current_head(), scripts.get_current_head())
 
 
-def test_every_known_revision_is_behind_and_no_other(empty: Engine) -> None:
-    schema.upgrade(empty, revision="0002")
+@pytest.mark.usefixtures("next_release")
+def test_a_revision_of_this_release_is_behind_an_earlier_one_unreleased_and_any_other_ahead(empty: Engine) -> None:
     with empty.connect() as connection:
-        assert schema.status(connection).where == "behind"
-        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
-        assert schema.status(connection).where == "ahead"
+        assert schema.status(connection).where == "nothing there"
+    schema.upgrade(empty, revision=FIRST)
+    for revision, where in ((FIRST, "behind"), ("0042", "unreleased"), ("9999", "ahead"), ("9998", "at head")):
+        with empty.begin() as connection:
+            connection.execute(text("UPDATE alembic_version SET version_num = :it"), {"it": revision})
+            assert schema.status(connection).where == where
+
+
+def test_a_database_of_an_unreleased_state_is_left_as_it_is(empty: Engine) -> None:
+    with empty.begin() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num VARCHAR(32) PRIMARY KEY)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('0042')"))
+    with pytest.raises(schema.SchemaError, match="before the first release"):
+        schema.upgrade(empty)
+    assert inspect(empty).get_table_names() == ["alembic_version"]
+
+
+def test_what_runs_with_its_owners_rights_is_called_by_triggers_and_the_owner_only(migrated: Engine) -> None:
+    """A role that may run it by hand has the owner's rights."""
+    public = text(
+        "SELECT proname FROM pg_proc WHERE prosecdef AND pronamespace = current_schema()::regnamespace"
+        " AND prorettype <> 'trigger'::regtype AND has_function_privilege('public', oid, 'EXECUTE')"
+    )
+    with migrated.connect() as connection:
+        assert connection.execute(public).scalars().all() == []

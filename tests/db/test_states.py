@@ -13,9 +13,9 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db import schema
+from snoozer.db import definitions, schema
 from snoozer.db.state_words import State, public_state
-from snoozer.db.statements import names, sources
+from snoozer.db.statements import execute, names, sources
 from snoozer.operators.row_acts import ACTS as OPERATORS
 from snoozer.queue import archive, events, queue
 from snoozer.queue import changes as db
@@ -342,24 +342,33 @@ def test_the_pictures_have_the_states_that_the_constraints_allow(engine: Engine,
     assert allowed == drawn - {"waiting", "claimed", "paused", "archived", "erased"}
 
 
-def test_the_schema_file_makes_the_database_that_the_migrations_make(empty_database: Engine) -> None:
+def test_the_schema_file_has_the_tables_that_the_migrations_make(empty_database: Engine) -> None:
     if not schema_file.pg_dump().exists():
         missing("pg_dump")
     schema.upgrade(empty_database)
     with empty_database.connect() as connection:
         revision, _ = schema.versions(connection)
-    migrated = without_brackets(schema_file.dumped(empty_database))
-    schema.downgrade(empty_database, revision="base")
+    migrated = statements_of(schema_file.dumped(empty_database, tables_only=True))
+    file = schema_file.FILE.read_text()
     with empty_database.begin() as connection:
-        connection.connection.cursor().execute(schema_file.FILE.read_text())
-    assert without_brackets(schema_file.dumped(empty_database)) == migrated, "run `make schema`"
-    assert f"after migration {revision}," in schema_file.FILE.read_text(), "run `make schema`"
+        connection.execute(text("DROP SCHEMA public CASCADE"))
+        connection.execute(text("CREATE SCHEMA public"))
+        execute(connection, "definitions/prepare")
+        definitions.create(connection, _of_indexes())
+        connection.connection.cursor().execute(file)
+    assert statements_of(schema_file.dumped(empty_database, tables_only=True)) == migrated, "run `make schema`"
+    assert f"after migration {revision}," in file, "run `make schema`"
 
 
 def test_the_pictures_of_the_schema_are_of_its_models() -> None:
     assert schema_picture.FILE.read_text() == schema_picture.written(), "run `make schema`"
 
 
-def without_brackets(dump: str) -> str:
-    """A condition that is read back from a dump has fewer of them."""
-    return re.sub(r"[() ]", "", dump)
+def _of_indexes() -> list[str]:
+    return [name for name in definitions.texts() if name.startswith(("snooze_error_", "snooze_recipient_"))]
+
+
+def statements_of(dump: str) -> list[str]:
+    """Without brackets: a condition that is read back from a dump has fewer. Functions change the order of tables."""
+    statements = re.sub(r"[() ]", "", dump).split(";\n\n")
+    return sorted(statement.rstrip(";\n") for statement in statements if not statement.startswith("COMMENT"))

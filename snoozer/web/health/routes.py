@@ -35,7 +35,7 @@ def readyz() -> tuple[dict[str, Any], int]:
         with deadline(READY_SECONDS), context.transaction() as connection:
             limit_transaction(connection, seconds=READY_SECONDS)
             status = schema.status(connection)
-            if status.where in {"nothing there", "behind"}:
+            if status.is_too_old:
                 return _not_ready("schema_behind", f"{status.message}; {status.do}.")
             health_checks.check_writable(connection)
             oldest_due = queue_metrics.oldest_due(connection)

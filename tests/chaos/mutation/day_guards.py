@@ -49,7 +49,7 @@ DAY_GUARDS = (
     ),
     Guard(
         "a promise by a person is not deferred by the last one",
-        "migrations/versions/0072_one_promise.py",
+        "functions/email_snoozes_promise",
         "        NEW.deferred_until := NULL;\n        NEW.deferred_by := NULL;\n",
         "",
         DB + "test_a_new_time_for_a_message_that_was_deferred_is_its_time",

@@ -249,9 +249,9 @@ GUARDS = (
     ),
     Guard(
         "sent is absorbing",
-        "migrations/versions/0002_reminder_sends.py",
-        "    op.execute(ABSORBING)\n",
-        "",
+        "functions/reminder_sends_keep_sent",
+        "    WHEN (OLD.state = 'sent' AND NEW.state <> 'sent')\n",
+        "    WHEN (FALSE)\n",
         LEDGER + "test_sent_never_leaves",
     ),
     Guard(

@@ -45,7 +45,7 @@ LOCK_GUARDS = (
     ),
     Guard(
         "a message returns once for a promise",
-        "migrations/versions/0028_returns.py",
+        "functions/snooze_return_at",
         "          AND channel = 'mailbox'\n    ) THEN\n        RETURN NULL;",
         "          AND FALSE\n    ) THEN\n        RETURN NULL;",
         "tests/db/test_returns.py::test_a_message_returns_once_for_a_promise",

@@ -24,10 +24,9 @@ MIGRATIONS = "migrations/versions"
 REQUIREMENTS = "requirements.txt"
 
 
-def commit_before(migration: str = "*") -> str | None:
-    """The newest commit without the migration of this name (a pattern; by default the newest one). None where the
-    history does not reach back so far."""
-    added = _git("log", "--first-parent", "-1", "--format=%H", "--diff-filter=A", "--", f"{MIGRATIONS}/{migration}.py")
+def commit_before_newest_migration() -> str | None:
+    """The newest commit without it. None if the history does not reach back so far."""
+    added = _git("log", "--first-parent", "-1", "--format=%H", "--diff-filter=A", "--", f"{MIGRATIONS}/*.py")
     return _git("rev-parse", "--verify", "--quiet", f"{added}^") or None if added else None
 
 

@@ -15,7 +15,7 @@ from tests.chaos.storm import history
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.fleet import until
 from tests.chaos.storm.ground import Ground, Scene
-from tests.chaos.storm.releases import OlderPlace, Release, commit_before
+from tests.chaos.storm.releases import OlderPlace, Release, commit_before_newest_migration
 from tests.chaos.storm.stage import Stage
 from tests.conftest import missing
 
@@ -34,9 +34,9 @@ WHERE at > to_timestamp(%s) AND CAST(substring(worker FROM '-(\d+)-[^-]+$') AS i
 """
 
 
-@pytest.fixture(params=["*", "0011_*"] if FULL else ["*"], ids={"*": "the_last", "0011_*": "from_0010"}.get)
-def release(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Release]:
-    commit = commit_before(request.param)
+@pytest.fixture
+def release(tmp_path: Path) -> Iterator[Release]:
+    commit = commit_before_newest_migration()
     if commit is None:
         missing("the git history")
         return

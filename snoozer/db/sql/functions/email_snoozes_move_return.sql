@@ -33,6 +33,8 @@ BEGIN
 END
 $$;
 
+REVOKE ALL ON FUNCTION email_snoozes_move_return() FROM PUBLIC;
+
 CREATE OR REPLACE TRIGGER email_snoozes_move_return
     AFTER UPDATE ON email_snoozes
     FOR EACH ROW

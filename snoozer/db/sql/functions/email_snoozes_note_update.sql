@@ -17,6 +17,8 @@ BEGIN
 END
 $$;
 
+REVOKE ALL ON FUNCTION email_snoozes_note_update() FROM PUBLIC;
+
 CREATE OR REPLACE TRIGGER email_snoozes_note_update
     AFTER UPDATE ON email_snoozes
     REFERENCING OLD TABLE AS gone NEW TABLE AS fresh

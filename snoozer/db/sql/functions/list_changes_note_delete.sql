@@ -13,6 +13,8 @@ BEGIN
 END
 $$;
 
+REVOKE ALL ON FUNCTION list_changes_note_delete() FROM PUBLIC;
+
 CREATE OR REPLACE TRIGGER messages_note_delete
     AFTER DELETE ON messages
     REFERENCING OLD TABLE AS gone

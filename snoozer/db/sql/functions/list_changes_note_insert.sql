@@ -13,6 +13,8 @@ BEGIN
 END
 $$;
 
+REVOKE ALL ON FUNCTION list_changes_note_insert() FROM PUBLIC;
+
 CREATE OR REPLACE TRIGGER messages_note_insert
     AFTER INSERT ON messages
     REFERENCING NEW TABLE AS fresh

@@ -23,6 +23,8 @@ BEGIN
 END
 $$;
 
+REVOKE ALL ON FUNCTION messages_note_update() FROM PUBLIC;
+
 CREATE OR REPLACE TRIGGER messages_note_update
     AFTER UPDATE ON messages
     REFERENCING OLD TABLE AS gone NEW TABLE AS fresh

@@ -28,3 +28,5 @@ BEGIN
     END LOOP;
 END
 $$;
+
+REVOKE ALL ON FUNCTION snooze_archive_expire(date) FROM PUBLIC;

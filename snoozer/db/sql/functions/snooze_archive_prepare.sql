@@ -28,3 +28,5 @@ BEGIN
     RETURN made;
 END
 $$;
+
+REVOKE ALL ON FUNCTION snooze_archive_prepare(date) FROM PUBLIC;
