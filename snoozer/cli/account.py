@@ -12,11 +12,17 @@ from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, show
 from snoozer.cli.database import open_engine, transaction
 from snoozer.db import audit
 from snoozer.db.audit import Entry
+from snoozer.db.models import Account
 from snoozer.db.queries import account_roles as queries
+from snoozer.db.queries import imports
 from snoozer.db.roles import ROLES, Role
 from snoozer.db.statements import database_time
 from snoozer.people import accounts, organisation_sign_in
+from snoozer.people.personal_data import importing, restoring
 from snoozer.people.personal_data.files import FILES
+from snoozer.people.personal_data.reading import NotAnExport, read
+from snoozer.people.quotas import QuotaReached
+from snoozer.settings import Settings
 from snoozer.telemetry import security_log
 
 
@@ -182,6 +188,61 @@ def export(email: str, kind: str, output: BinaryIO) -> None:
         refuse(str(error))
     finally:
         engine.dispose()
+
+
+@command.command("import", short_help="Read an export (JSON, CSV or ZIP) into the account of EMAIL.")
+@click.argument("email")
+@click.argument("file", type=click.File("rb"))
+@click.option(
+    "--past", type=click.Choice(["now", "history"]), default="now", show_default=True,
+    help="Whether snoozes whose time has passed come back now, or are history.",
+)  # fmt: skip
+def import_(email: str, file: BinaryIO, past: str) -> None:
+    """Read an export of a person into the account of EMAIL: snoozes and usual times from JSON or CSV, kept messages
+    from ZIP.
+
+    What is there already is not added again.
+    """
+    config = settings.load()
+    with transaction(name="account") as connection:
+        account = accounts.find(connection, email=email)
+        if account is None:
+            refuse(NO_ACCOUNT)
+        is_zip = file.read(len(restoring.SIGNATURE)) == restoring.SIGNATURE
+        file.seek(0)
+        try:
+            if is_zip:
+                done = _restore(connection, file, account, config)
+            else:
+                done = _import(connection, file, account, config, with_past=past == "now")
+        except (NotAnExport, QuotaReached) as error:
+            refuse(f"{error} Nothing was saved.")
+        _audit(connection, "import_data", account=account.id)
+    security_log.record("data_imported", account=account.id)
+    click.echo(done)
+
+
+def _import(connection: Connection, file: BinaryIO, account: Account, config: Settings, *, with_past: bool) -> str:
+    reading = read(file, now=database_time(connection), keep_months=config.keep_months)
+    importing.stage(connection, account=account, reading=reading)
+    summary = imports.summary(connection, account_id=account.id)
+    done = importing.confirm(connection, account=account, limits=config.limits, with_past=with_past)
+    if summary is None or done is None:
+        refuse("The account is being closed. Nothing was saved.")
+    known = summary.same + summary.changed
+    return (
+        f"Snoozes: {done.waiting} come back here, {done.finished} are history, {known} were here already, "
+        f"{summary.refused} were refused."
+    )
+
+
+def _restore(connection: Connection, file: BinaryIO, account: Account, config: Settings) -> str:
+    done = restoring.restore(
+        connection, file, account=account, limits=config.limits, largest_message=config.largest_message
+    )
+    return (
+        f"Messages: {done.new} are kept here now, {done.known} were here already, {done.refused} files are no messages."
+    )
 
 
 def _audit_role(connection: Connection, *, id: int, before: str | None, after: str, reason: str | None = None) -> None:

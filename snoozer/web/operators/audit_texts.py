@@ -31,6 +31,7 @@ ACTS = {
     "close_account": "Closed the account",
     "open_account": "Opened the account",
     "export_data": "Exported the data",
+    "import_data": "Imported data",
     "begin_erasure": "Began to erase the account",
     "erase_account": "Erased the account",
     "create_token": "Made an API token",

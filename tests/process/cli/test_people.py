@@ -13,7 +13,7 @@ from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
 from snoozer.people import api_tokens
 from snoozer.runtime import secret_keys
-from tests.factories import ANN, People
+from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now
 
 Run = Callable[..., Result]
 
@@ -77,6 +77,30 @@ def test_all_that_is_stored_of_a_person_is_exported(run: Run, people: People, tm
     assert file.read_bytes().startswith(b"BEGIN:VCALENDAR")
     unknown = run("account", "export", "unknown@snoozer.example")
     assert (unknown.exit_code, unknown.stdout) == (2, "")
+
+
+def test_an_export_is_imported_into_another_account(run: Run, people: People, engine: Engine, tmp_path: Path) -> None:
+    people.ann()
+    people.ann("bob@snoozer.example")
+    a_snooze(engine, remind_at=now() - HOUR)
+    a_snooze(engine, remind_at=now() + HOUR)
+    a_kept_message(engine)
+    for kind in ("json", "zip"):
+        run("account", "export", ANN, "--format", kind, "-o", str(tmp_path / kind))
+    imported = run("account", "import", "bob@snoozer.example", str(tmp_path / "json"), "--past", "history")
+    assert imported.stdout.startswith("Snoozes: 1 come back here, 1 are history, 0 were here already, 0 were refused.")
+    again = run("account", "import", "bob@snoozer.example", str(tmp_path / "json"))
+    assert again.stdout.startswith("Snoozes: 0 come back here, 0 are history, 2 were here already")
+    assert run("account", "import", "bob@snoozer.example", str(tmp_path / "zip")).stdout.startswith(
+        "Messages: 1 are kept"
+    )
+    (tmp_path / "empty").touch()
+    for email, file in ((ANN, "empty"), ("unknown@snoozer.example", "json")):
+        refused = run("account", "import", email, str(tmp_path / file))
+        assert (refused.exit_code, refused.stdout) == (2, "")
+    with engine.connect() as connection:
+        owners = text("SELECT count(*) FROM email_snoozes WHERE user_email = 'bob@snoozer.example'")
+        assert connection.execute(owners).scalar_one() == 1
 
 
 def test_an_account_is_closed_and_opened_again(run: Run, people: People) -> None:
