@@ -1,7 +1,7 @@
 """The tables of the first release.
 
-Earlier numbers are of states that were never released. A database that such a state had upgraded to 0077 is equal to
-one that this migration makes.
+Earlier numbers are of states that were never released. A database that such a state upgraded to 0077 has the same
+tables, and two views that nothing reads: kept_messages and mailbox_messages.
 
 Revision ID: 0077
 Revises:

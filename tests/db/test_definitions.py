@@ -40,7 +40,6 @@ def changed(engine: Engine) -> list[str]:
         ("ALTER FUNCTION audit_log_append() RESET search_path", "audit_log_append"),
         ("ALTER TABLE email_snoozes DISABLE TRIGGER email_snoozes_promise", "email_snoozes_promise"),
         ("DROP TRIGGER reminder_sends_push_return ON reminder_sends", "reminder_sends_push"),
-        ("DROP TRIGGER kept_messages_insert ON kept_messages", "kept_messages"),
         ("DROP VIEW invariant_due_is_taken", "invariant_due_is_taken"),
         ("CREATE OR REPLACE VIEW invariant_sent_stays_sent AS SELECT 1::bigint AS snooze_id, 1::bigint AS send_id, "
          "clock_timestamp() AS since, ''::text AS what", "invariant_sent_stays_sent"),

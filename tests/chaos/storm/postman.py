@@ -11,11 +11,15 @@ from threading import Event, Thread
 import psycopg
 
 LOOK = 0.01
-# Also where an earlier release made the database: this table is a view by now, which stays for its processes.
 KEEP = """
-INSERT INTO kept_messages (user_email, message_id, original, sha256)
-VALUES (%s, %s, '', %s)
-ON CONFLICT DO NOTHING
+WITH kept AS (
+    INSERT INTO messages (user_email, message_id, folder, size, sha256, unread, returned, surfaced_at)
+    VALUES (%s, %s, 'inbox', 0, %s, TRUE, FALSE, clock_timestamp())
+    ON CONFLICT DO NOTHING
+    RETURNING id
+)
+INSERT INTO message_originals (id, original)
+SELECT id, '' FROM kept
 """
 
 
