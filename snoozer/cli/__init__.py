@@ -10,7 +10,9 @@ from snoozer import __version__
 # Name → module, and what the list of commands says of it, so that the list imports none of them.
 COMMANDS = {
     "up": ("snoozer.dev.up", "Start all of Snoozer on this machine, for trying it out."),
+    "all-in-one": ("snoozer.dev.all_in_one", "Run all of Snoozer for one owner, for a home server or a container."),
     "migrate": ("snoozer.cli.migrate", "Bring the database's schema up to this version of Snoozer."),
+    "web": ("snoozer.cli.web", "Serve pages, API and the links in mails by gunicorn, with its options."),
     "worker": ("snoozer.cli.worker", "Deliver what is due until it is stopped."),
     "clock": (
         "snoozer.cli.clock",
@@ -32,6 +34,7 @@ COMMANDS = {
         "snoozer.cli.audit",
         "Check the whole audit log; print a mark of its newest entry, to be kept elsewhere.",
     ),
+    "health": ("snoozer.cli.health", "Say whether a process on this host does its work, for containers."),
     "doctor": ("snoozer.cli.doctor", "Examine settings, database, workers, mail server and the invariants."),
     "plan": ("snoozer.cli.plan", "What so many people need, and when one database stops being enough."),
     "support": ("snoozer.cli.support", "Print a support query as a table."),

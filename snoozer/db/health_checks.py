@@ -286,6 +286,13 @@ def liveness(connection: Connection, *, dead_after: timedelta) -> Liveness:
     return Liveness(**execute(connection, "health_checks/liveness", **values).one()._mapping)
 
 
+def workers_of_host(connection: Connection, *, host: str, dead_after: timedelta) -> int:
+    """How many workers of this host have a heartbeat."""
+    values = {"host": host, "dead_after": dead_after}
+    workers: int = execute(connection, "health_checks/workers_of_host", **values).scalar_one()
+    return workers
+
+
 def late(connection: Connection) -> LateReminders:
     """The reminders that are overdue."""
     return LateReminders(**execute(connection, "health_checks/late").one()._mapping)

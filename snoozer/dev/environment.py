@@ -29,6 +29,7 @@ def write_up_file(
     inbound_port: int,
     sink_port: int,
     imap_port: int = 0,
+    allow_private_mailboxes: bool = True,
 ) -> Settings:
     """Write the settings that every other command on this machine finds (mode 0600), and return them.
 
@@ -46,7 +47,7 @@ def write_up_file(
         "SNOOZER_INBOUND_PORT": inbound_port,
         "SNOOZER_SINK": not given.smtp_url.get_secret_value(),
         "SNOOZER_INSECURE_TRANSPORT": given.insecure_transport,
-        "SNOOZER_ALLOW_PRIVATE_MAILBOXES": True,
+        "SNOOZER_ALLOW_PRIVATE_MAILBOXES": allow_private_mailboxes,
         "SNOOZER_SAMPLE_IMAP_PORT": imap_port,
     }
     write_private(home / UP_FILE, json.dumps(found, indent=2) + "\n")

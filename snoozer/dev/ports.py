@@ -6,10 +6,10 @@ from contextlib import nullcontext, suppress
 HOST = "127.0.0.1"
 
 
-def hold(port: int) -> socket.socket | None:
+def hold(port: int, *, host: str = HOST) -> socket.socket | None:
     """A listening socket on this port (0: any free port), to be inherited by a child; None if it is taken."""
     with suppress(OSError):
-        return socket.create_server((HOST, port), backlog=512)
+        return socket.create_server((host, port), backlog=512)
     return None
 
 

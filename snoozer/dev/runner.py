@@ -20,7 +20,6 @@ from snoozer.dev import dovecot, environment, ports, processes, sample_mailbox, 
 from snoozer.dev.binaries import NoPostgres
 from snoozer.dev.console import Output
 from snoozer.dev.dovecot import ImapServer, NoDovecot
-from snoozer.dev.environment import OWNER
 from snoozer.dev.postgres import Postgres, PostgresRefused
 from snoozer.dev.supervisor import INITIAL_BACKOFF, MAX_BACKOFF, CommandFailed, Program, Supervisor
 from snoozer.mailboxes.imap import ImapError
@@ -40,7 +39,8 @@ class Runner:
     stops at a signal.
 
     The ports are open already; `sink` is None with a mail server given. `lock` is inherited by the reaper, `reload` has
-    the pages follow each change of the checkout.
+    the pages follow each change of the checkout. `owner` becomes an admin; `is_trial` gives that account
+    sample mail, and a sign-in link that works for a year.
     """
 
     home: Path
@@ -51,6 +51,8 @@ class Runner:
     lock: int
     with_parent: bool
     reload: bool
+    owner: str
+    is_trial: bool
     output: Output
     on_ready: Callable[[Settings, str | None, ImapServer | None], None]
 
@@ -96,13 +98,15 @@ class Runner:
         supervisor = self._supervisor
         await supervisor.start_reaper(lock=self.lock)
         # It is ready long before the database is.
-        self._imap_start = asyncio.create_task(self._start_imap())
+        if self.is_trial:
+            self._imap_start = asyncio.create_task(self._start_imap())
         own_database = ""
         if not self.given.database_url.get_secret_value():
             with self.output.working("starting the database"):
                 own_database = await self._start_postgres()
         inbound, sink = ports.of(self.inbound), ports.of(self.sink) if self.sink else 0
-        await asyncio.shield(self._imap_start)
+        if self._imap_start is not None:
+            await asyncio.shield(self._imap_start)
         settings = environment.write_up_file(
             self.home,
             self.given,
@@ -111,6 +115,7 @@ class Runner:
             inbound_port=inbound,
             sink_port=sink,
             imap_port=self._imap.port if self._imap else 0,
+            allow_private_mailboxes=self.is_trial or self.given.allow_private_mailboxes,
         )
         with self.output.working("bringing the tables up to date"):
             await supervisor.run(_snoozer("migrate", stop_timeout=30))
@@ -122,7 +127,7 @@ class Runner:
             listening = self.sink.fileno()
             supervisor.keep(_snoozer("sink", "--socket", str(listening), sockets=(listening,)))
         with self.output.working("preparing the account"):
-            await supervisor.run(_snoozer("account", "create", OWNER, "--role", "admin"))
+            await supervisor.run(_snoozer("account", "create", self.owner, "--role", "admin"))
             link = await self._sign_in_link()
         connecting = asyncio.create_task(self._connect_sample_mailbox(settings))
         # A worker that is asked to stop still records the mails that the mail server has already accepted.
@@ -130,7 +135,8 @@ class Runner:
         supervisor.keep(_snoozer("clock"))
         supervisor.keep(_snoozer("mailbox"))
         with self.output.working("waiting for the page"):
-            await self._deliver_samples(settings)
+            if self.is_trial:
+                await self._deliver_samples(settings)
             while not await _wait_until(self._is_ready):
                 self.output.warn("the page does not answer yet; what is in the way stands above", by="web")
         is_connected = await connecting
@@ -176,8 +182,9 @@ class Runner:
         return False
 
     async def _sign_in_link(self) -> str | None:
+        lifetime = ("--days", "365") if self.is_trial else ()
         with suppress(CommandFailed):
-            lines = await self._supervisor.run(_snoozer("account", "sign-in", OWNER, "--days", "365"))
+            lines = await self._supervisor.run(_snoozer("account", "sign-in", self.owner, *lifetime))
             return next((line.strip() for line in lines if line.strip().startswith("http")), None)
         return None
 
@@ -197,7 +204,7 @@ class Runner:
 
     def _report_addresses(self, settings: Settings) -> None:
         inbound = f"{settings.inbound_host}:{settings.inbound_port} ({settings.inbound_protocol.upper()})"
-        self.output.line(f"{inbound} takes mail for {OWNER}", by="inbound")
+        self.output.line(f"{inbound} takes mail for {self.owner}", by="inbound")
         if self.sink is not None:
             sink = f"{ports.HOST}:{ports.of(self.sink)} (SMTP)"
             self.output.line(f"{sink} keeps what the worker sends; nothing leaves here", by="sink")

@@ -11,6 +11,7 @@ import threading
 import webbrowser
 from functools import partial
 from pathlib import Path
+from typing import NoReturn
 
 import click
 
@@ -36,8 +37,22 @@ class Refused(Exception):
 def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) -> None:
     """Start all of Snoozer on this machine: database, mail server, sample mailbox, worker and web.
 
-    Data lies under SNOOZER_HOME (.snoozer). Ctrl-C stops everything.
+    Data lies under SNOOZER_HOME (.snoozer). Ctrl-C stops everything. DATABASE_URL and SMTP_URL name a database and a
+    mail server that exist already.
     """
+    start(port=port, no_open=no_open, with_parent=with_parent, reload=reload)
+
+
+def start(
+    *,
+    port: int | None = None,
+    host: str = ports.HOST,
+    owner: str = "",
+    no_open: bool = True,
+    with_parent: bool = False,
+    reload: bool = False,
+) -> NoReturn:
+    """Run everything until a signal comes, then end this process. With an `owner` there are no samples."""
     output = Output()
     try:
         with contextlib.ExitStack() as held:
@@ -45,7 +60,7 @@ def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) ->
             lock = _lock(home, output, held)
             given = environment.load_user_settings(home)
             remedy = "choose another port with `snoozer up --port N` (or PORT=N)"
-            web = held.enter_context(_hold(port or given.port, output, by="web", remedy=remedy))
+            web = held.enter_context(_hold(port or given.port, output, by="web", remedy=remedy, host=host))
             own_sink = not given.smtp_url.get_secret_value()
             sink = held.enter_context(_hold(SINK_PORT, output, by="sink")) if own_sink else None
             remedy = "set SNOOZER_INBOUND_PORT to another port" if "inbound_port" in given.model_fields_set else ""
@@ -60,8 +75,10 @@ def command(port: int | None, no_open: bool, with_parent: bool, reload: bool) ->
                 lock=lock,
                 with_parent=with_parent,
                 reload=reload,
+                owner=owner or OWNER,
+                is_trial=not owner,
                 output=output,
-                on_ready=partial(_welcome, output, home, open_browser=open_browser),
+                on_ready=partial(_welcome, output, home, owner or OWNER, open_browser=open_browser),
             )
             code = asyncio.run(runner.run())
     except (Refused, SettingsError) as refused:
@@ -91,12 +108,12 @@ def _lock(home: Path, output: Output, held: contextlib.ExitStack) -> int:
         ) from None
 
 
-def _hold(port: int, output: Output, *, by: str, remedy: str = "") -> socket.socket:
+def _hold(port: int, output: Output, *, by: str, remedy: str = "", host: str = ports.HOST) -> socket.socket:
     """Hold this port, or any free one. Raises Refused if it is taken and there is a `remedy`."""
-    if held := ports.hold(port):
+    if held := ports.hold(port, host=host):
         return held
     if remedy:
-        raise Refused(f"Port {port} on {ports.HOST} is in use by another program: stop that one, or {remedy}")
+        raise Refused(f"Port {port} on {host} is in use by another program: stop that one, or {remedy}")
     if held := ports.hold(0):
         output.line(f"port {port} is in use; taking {ports.of(held)}", by=by)
         return held
@@ -104,13 +121,20 @@ def _hold(port: int, output: Output, *, by: str, remedy: str = "") -> socket.soc
 
 
 def _welcome(
-    output: Output, home: Path, chosen: Settings, link: str | None, imap: ImapServer | None, *, open_browser: bool
+    output: Output,
+    home: Path,
+    owner: str,
+    chosen: Settings,
+    link: str | None,
+    imap: ImapServer | None,
+    *,
+    open_browser: bool,
 ) -> None:
-    another = f"{_own_command()} account sign-in {OWNER}"
+    another = f"{_own_command()} account sign-in {owner}"
     output.plain("")
     output.plain(f"Snoozer is ready at {chosen.base_url}", style="bold")
     if link:
-        output.plain(f"Sign in as {OWNER} (the link works once):")
+        output.plain(f"Sign in as {owner} (the link works once):")
         output.plain(link, style="bold underline")
         output.plain(f"Another link: {another}", style="dim")
     else:

@@ -14,8 +14,9 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
@@ -40,10 +41,17 @@ HAS_DOVECOT = has_dovecot()
 class Up:
     """One `snoozer up`, its output so far, and its end."""
 
-    def __init__(self, home: Path, *arguments: str, at: Path = Path("/"), **settings: str) -> None:
+    def __init__(
+        self,
+        home: Path,
+        *arguments: str,
+        command: Sequence[str] = ("up", "--no-open"),
+        at: Path = Path("/"),
+        **settings: str,
+    ) -> None:
         environment = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
         self.process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "snoozer", "up", "--no-open", *arguments],
+            [sys.executable, "-P", "-m", "snoozer", *command, *arguments],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -84,8 +92,8 @@ StartUp = Callable[..., Up]
 def up(home: Path) -> Iterator[StartUp]:
     started: list[Up] = []
 
-    def start(*arguments: str, at: Path = Path("/"), **settings: str) -> Up:
-        started.append(Up(home, *arguments, at=at, **settings))
+    def start(*arguments: str, **options: Any) -> Up:
+        started.append(Up(home, *arguments, **options))
         return started[-1]
 
     yield start
@@ -102,6 +110,31 @@ def wait_until_nothing_is_left(home: Path) -> None:
     while left := processes_of(home):
         assert time.monotonic() < end, left
         time.sleep(0.05)
+
+
+def test_all_in_one_is_for_its_owner_and_each_process_says_how_it_is(up: StartUp, home: Path) -> None:
+    refused = up("no address", command=("all-in-one",))
+    assert (refused.ends(), refused.output.count("\n")) == (2, 1)
+    started = up(command=("all-in-one", "--host", "127.0.0.1"), SNOOZER_OWNER="Ann@example.org", PORT=str(free_port()))
+    link = started.wait_for(LINK)[1]
+    with urllib.request.urlopen(link) as page:  # noqa: S310 - our own address
+        assert page.status == 200
+    found = json.loads((home / "up.json").read_text())
+    assert not found["SNOOZER_ALLOW_PRIVATE_MAILBOXES"]
+    with psycopg.connect(found["DATABASE_URL"]) as connection:
+        assert connection.execute("SELECT email, role FROM accounts").fetchall() == [("ann@example.org", "admin")]
+        assert connection.execute("SELECT count(*) FROM messages").fetchone() == (0,)
+    for process in ("web", "worker", "clock", "inbound", "mailbox"):
+        found_well = health(process, home, found["PORT"])
+        assert found_well.ends() == 0, found_well.output
+    assert started.ends(signal.SIGTERM) == 0
+    port = found["PORT"]
+    silent = health("web", home, port)
+    assert (silent.ends(), silent.output) == (1, f"The web does not answer on port {port} (ConnectionRefusedError).\n")
+
+
+def health(process: str, home: Path, port: int = 8000) -> Up:
+    return Up(home, command=("health", process), PORT=str(port))
 
 
 def test_what_lies_in_the_working_folder_is_no_part_of_it(up: StartUp, tmp_path: Path) -> None:

@@ -74,6 +74,14 @@ SELECT
           AND its.why = 'newer'
     ) AS deferred
 
+-- name: workers_of_host
+-- How many workers of this host have a heartbeat.
+SELECT count(*)
+FROM workers
+WHERE host = :host
+  AND state <> 'dead'
+  AND heartbeat_at > clock_timestamp() - :dead_after
+
 -- name: mailboxes
 -- Connected mailboxes: how many there are, are watched by no process, have a server that does not answer, cannot be used for
 -- some minutes, and how many messages in them should be back, as support/mailboxes.sql counts; and whether one is left alone, or overdue, for over a minute.

@@ -1,0 +1,22 @@
+"""`snoozer all-in-one`: a whole installation as one command, for a home server or a container."""
+
+import click
+
+from snoozer.cli.console import refuse
+from snoozer.dev import up
+from snoozer.people.accounts import InvalidAddress, normalize
+
+
+@click.command("all-in-one")
+@click.argument("owner", envvar="SNOOZER_OWNER")
+@click.option("--host", default="0.0.0.0", show_default=True, help="The address of the pages.")  # noqa: S104
+def command(owner: str, host: str) -> None:
+    """Run all of Snoozer for OWNER (or SNOOZER_OWNER), the address of its first admin, until it is stopped.
+
+    It prints a sign-in link for OWNER. DATABASE_URL names a database; without it, Snoozer runs its own in SNOOZER_HOME.
+    SMTP_URL names the mail server that sends; without it, mail is kept on the page Sent mail.
+    """
+    try:
+        up.start(host=host, owner=normalize(owner))
+    except InvalidAddress as error:
+        refuse(str(error))
