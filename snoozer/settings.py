@@ -1,8 +1,8 @@
 """Settings: read once from the environment, frozen, and rejected with one sentence where they are invalid.
 
-There are two sources, the first takes precedence: the environment, then `up.json` in `SNOOZER_HOME`, which
-`snoozer up` writes so that every other command on the machine finds its database. The file is read only where no other
-account could have written it.
+There are three sources, the first takes precedence: the environment, files of these names in `/run/secrets`, where
+container platforms put secrets, and `up.json` in `SNOOZER_HOME`, which `snoozer up` writes so that every other command
+on the machine finds its database. That file is read only where no other account could have written it.
 """
 
 import json
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypedDict
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, SecretStr, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SettingsConfigDict
+from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, SecretsSettingsSource, SettingsConfigDict
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from snoozer.db.url import parse_url
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from snoozer.runtime.oauth import Providers
 
 UP_FILE, DEFAULT_HOME = "up.json", Path(".snoozer")
+SECRETS_FOLDER = Path("/run/secrets")
 
 _FOREIGN = "{} belongs to another user; run this command as the one who runs `snoozer up`, or set another SNOOZER_HOME"
 
@@ -140,7 +141,10 @@ class Settings(OidcSettings, LimitSettings, BaseSettings):
         dotenv_settings: Source,
         file_secret_settings: Source,
     ) -> tuple[Source, ...]:
-        return init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=_read_up_file())
+        sources = [init_settings, env_settings, InitSettingsSource(settings_cls, init_kwargs=_read_up_file())]
+        if SECRETS_FOLDER.is_dir():
+            sources.insert(2, SecretsSettingsSource(settings_cls, secrets_dir=SECRETS_FOLDER))
+        return tuple(sources)
 
     @field_validator("secret_key", mode="before")
     @classmethod
@@ -281,7 +285,11 @@ def load() -> Settings:
         return Settings()
     except ValidationError as error:
         raise SettingsError(_sentence(error)) from None
-    except PermissionError:
+    except PermissionError as error:
+        if Path(str(error.filename)).parent == SECRETS_FOLDER:
+            raise SettingsError(
+                f"This user may not read {error.filename}; give the file to the user of Snoozer"
+            ) from None
         raise SettingsError(_FOREIGN.format(_up_file())) from None
     except (OSError, ValueError) as error:
         raise SettingsError(f"{_up_file()} cannot be read ({error}); stop `snoozer up` and start it again") from None

@@ -31,6 +31,17 @@ def written(home: Path) -> dict[str, object]:
     return found
 
 
+def test_a_secret_is_read_from_its_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    folder = tmp_path / "secrets"
+    folder.mkdir()
+    (folder / "SECRET_KEY").write_text("a-key-of-enough-length-for-this\n")
+    (folder / "POSTGRES_PASSWORD").write_text("of another program\n")
+    monkeypatch.setattr(settings, "SECRETS_FOLDER", folder)
+    assert settings.load().keys == ("a-key-of-enough-length-for-this",)
+    monkeypatch.setenv("SECRET_KEY", "the-environment-comes-before-files")
+    assert settings.load().keys == ("the-environment-comes-before-files",)
+
+
 def test_the_persons_own_home_is_never_taken_for_snoozers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.delenv("SNOOZER_HOME")
