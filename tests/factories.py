@@ -2,6 +2,7 @@
 
 import itertools
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from threading import Thread
@@ -130,10 +131,17 @@ def wait_until_a_session_waits(engine: Engine, *, who: Thread | None = None, how
             time.sleep(0.005)
 
 
-def an_original(*, subject: str | None = "Hello", message_id: str | None = None, body: str = "How are you?") -> bytes:
-    """The bytes of a simple message."""
+def an_original(
+    *,
+    subject: str | None = "Hello",
+    message_id: str | None = None,
+    body: str = "How are you?",
+    sender: str = "Bob <bob@mail.example>",
+    headers: Sequence[str] = (),
+) -> bytes:
+    """The bytes of a simple message, with more `headers`."""
     number = next(_numbers)
-    head = [f"Message-ID: {message_id or f'<original-{number}@mail.example>'}", "From: Bob <bob@mail.example>"]
+    head = [f"Message-ID: {message_id or f'<original-{number}@mail.example>'}", f"From: {sender}", *headers]
     if subject is not None:
         head.append(f"Subject: {subject}")
     return ("\r\n".join([*head, "Date: Thu, 5 Mar 2026 10:20:00 +0000", "", f"{body} ({number})", ""])).encode()

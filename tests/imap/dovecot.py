@@ -50,6 +50,7 @@ namespace inbox {{
   {mailboxes}
 }}
 {quota}
+{sieve}
 {capabilities}
 {acl}
 service imap-login {{
@@ -107,6 +108,14 @@ plugin {{
   quota_rule = *:messages={messages}
 }}
 """
+_SIEVE = """
+protocol lmtp {{
+  mail_plugins = sieve
+}}
+plugin {{
+  sieve = file:{file}
+}}
+"""
 _ACL = """
 protocol imap {{
   mail_plugins = acl
@@ -150,12 +159,13 @@ def running(
     capabilities: str = "",
     rights: str | None = None,
     introspection_url: str | None = None,
+    sieve: str | None = None,
     processes: int = 100,
 ) -> Iterator[Dovecot]:
     """Starts Dovecot, waits until IMAP replies, and stops it for certain. Root runs it as another user. With
     `capabilities`, it announces just these; with `rights`, the owner of a mailbox has these alone; with
-    `introspection_url`, it also takes access tokens that are active there (RFC 7662). A session is one of at most so
-    many `processes`."""
+    `introspection_url`, it also takes access tokens that are active there (RFC 7662); with `sieve`, what comes by LMTP
+    is filed by this script. A session is one of at most so many `processes`."""
     account = server_process.account()
     with server_process.home("dovecot") as home:
 
@@ -189,6 +199,7 @@ def running(
                 capabilities=f"protocol imap {{\n  imap_capability = {capabilities}\n}}" if capabilities else "",
                 mailboxes="".join(_MAILBOX.format(name=name, use=use) for name, use in _SPECIAL_USES.items()),
                 quota="" if max_messages is None else _QUOTA.format(messages=max_messages),
+                sieve="" if sieve is None else _filed(sieve, home),
                 oauth="" if introspection_url is None else _with_tokens(introspection_url, home),
                 acl="" if rights is None else _limited(rights, home),
                 tls="ssl = no" if tls is None else _copied(tls, home),
@@ -211,6 +222,15 @@ def _limited(rights: str, home: Path) -> str:
     file.write_text(f"* owner {rights}\n", encoding="utf-8")
     server_process.give_away(file)
     return _ACL.format(file=file)
+
+
+def _filed(script: str, home: Path) -> str:
+    # Beside it lies its compiled form.
+    folder = home / "sieve"
+    folder.mkdir()
+    (folder / "rules.sieve").write_text(script, encoding="utf-8")
+    server_process.give_away(folder)
+    return _SIEVE.format(file=folder / "rules.sieve")
 
 
 def _with_tokens(introspection_url: str, home: Path) -> str:
