@@ -51,6 +51,10 @@ def test_the_verdict_gives_way_while_the_database_does_not_answer(
     )
     expect(verdict).to_be_hidden()
     expect(place).to_have_css("filter", "grayscale(1)")
+    # No other page can be opened now.
+    expect(silence.locator(".remedy > code")).to_have_text("snoozer doctor")
+    silence.get_by_text("Runbook").click()
+    expect(silence).to_contain_text("Start PostgreSQL")
     way.flow()
     expect(silence).to_be_hidden()
     expect(verdict).to_be_visible()
