@@ -196,7 +196,8 @@ class _Judge:
         held = [one for one in (self._reading.held.value or {}).values() if one.worker in answering]
         rows, slow = sum(one.rows for one in held), sum(one.slow for one in held)
         server = f"The mail server {breakers[0].server}" if len(breakers) == 1 else "The mail server"
-        if slow and slow >= SLOW_SHARE * rows:
+        # A server that takes nothing is not judged by its share: new claims would hide it for seconds.
+        if slow and (slow >= SLOW_SHARE * rows or not attempts.just_sent):
             oldest = min(one.oldest for one in held)
             waits = f"{_count(slow, 'reminder is', 'reminders are')} in delivery since {self._time_of(oldest)} or later"
             if attempts.just_sent:
