@@ -68,7 +68,12 @@ class _Judge:
     def all(self) -> Iterator[Trouble]:
         locked = list(self._locks())
         self._is_locked = bool(locked)
-        yield from stops.paused(self._reading.pauses.value or (), time_of=self._time_of)
+        yield from stops.paused(
+            self._reading.pauses.value or (),
+            time_of=self._time_of,
+            with_waiting=self._with_waiting,
+            is_late=self._harm() == "now",
+        )
         yield from locked
         yield from self._no_workers()
         yield from self._mail_servers()
