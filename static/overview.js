@@ -59,8 +59,11 @@
     asking = true;
     const began = Date.now();
     try {
-      if (await answers(`/admin/live/changes?seen=${encodeURIComponent(place().dataset.seen)}`)) heard = began;
-      else culprit = "database";
+      if (await answers(`/admin/live/changes?seen=${encodeURIComponent(place().dataset.seen)}`)) {
+        heard = began;
+        // What it answers for is still old: a retry of the page may be a minute away.
+        if (!held()) document.dispatchEvent(new CustomEvent("list:stale"));
+      } else culprit = "database";
     } catch {
       culprit = await answers("/healthz").catch(() => false) ? "database" : "web";
     }

@@ -42,6 +42,7 @@ def test_the_verdict_gives_way_while_the_database_does_not_answer(
     silence, verdict, place = page.locator("#silence"), page.locator("#verdict"), page.locator("#place")
     expect(silence).to_be_hidden()
     expect(verdict).to_contain_text("All is well")
+    page.evaluate("window.old = 0; document.addEventListener('list:stale', () => { window.old += 1; })")
     if is_paused:
         page.get_by_role("button", name="Pause").click()
     way.stall()
@@ -59,6 +60,8 @@ def test_the_verdict_gives_way_while_the_database_does_not_answer(
     expect(silence).to_be_hidden()
     expect(verdict).to_be_visible()
     expect(place).to_have_css("filter", "none")
+    # New figures are fetched at once.
+    assert (page.evaluate("window.old") > 0) is not is_paused
     context.close()
 
 
