@@ -63,13 +63,14 @@ class Held:
 @dataclass(frozen=True, kw_only=True)
 class Locks:
     """Sessions that wait for locks for longer than `LONG_WAIT`, and the process of the oldest transaction that locks
-    rows of the queue."""
+    rows of the queue; `clock_is_busy` if a clock waits for a lock, or did something within `LONG_WAIT`."""
 
     waiting: int
     waiting_since: datetime | None
     holder: int | None
     program: str | None
     held_since: datetime | None
+    clock_is_busy: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -174,8 +174,11 @@ class _Judge:
         return Trouble(kind=kind, text=text, harm=self._harm(), resume=resume, explains_rest=is_stop)
 
     def _clock(self) -> Iterator[Trouble]:
-        clock = self._reading.clock.value
+        clock, locks = self._reading.clock.value, self._reading.locks.value
         if clock is None or not self._reading.clock.in_time:
+            return
+        # Its sweep waits for the same locks.
+        if self._is_locked and locks is not None and locks.clock_is_busy:
             return
         does = "lost workers are not noticed and nothing is tidied up"
         if clock.swept_at is None:
