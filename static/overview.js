@@ -5,9 +5,10 @@
   const HANG = 30000;
   const OLD = 15;
   // Seconds without figures after which the database is asked whether it answers at all, and after which that is said.
-  const ASK = 4;
-  const SILENT = 5;
+  const ASK = 3.5;
+  const SILENT = 4.5;
   const ASK_TIMEOUT = 2000;
+  const TICK = 250;
   const place = () => document.getElementById("place");
   const state = document.getElementById("watch-state");
   const button = document.getElementById("watch-pause");
@@ -50,7 +51,7 @@
     if (state.textContent !== text) state.textContent = text;
   }
 
-  const passed = (since) => Math.max(Math.floor((Date.now() - since) / 1000), 0);
+  const passed = (since) => Math.max((Date.now() - since) / 1000, 0);
   const answers = async (url) => (await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT) })).ok;
 
   // A page that is paused asks, too. The process alone answers at /healthz.
@@ -62,7 +63,7 @@
       if (await answers(`/admin/live/changes?seen=${encodeURIComponent(place().dataset.seen)}`)) {
         heard = began;
         // What it answers for is still old: a retry of the page may be a minute away.
-        if (!held()) document.dispatchEvent(new CustomEvent("list:stale"));
+        if (!held() && passed(shown) >= SILENT) document.dispatchEvent(new CustomEvent("list:stale"));
       } else culprit = "database";
     } catch {
       culprit = await answers("/healthz").catch(() => false) ? "database" : "web";
@@ -76,7 +77,10 @@
     const seconds = passed(heard);
     const isSilent = seconds >= SILENT;
     place().classList.toggle("old", isSilent);
-    if (isSilent) silence.querySelector("h2").textContent = silence.dataset[culprit].replace("%", age(seconds)).replace("#", place().dataset.readAt);
+    const sentence = silence.querySelector("h2");
+    const text = silence.dataset[culprit].replace("%", age(Math.floor(seconds))).replace("#", place().dataset.readAt);
+    // Read out when it becomes another one.
+    if (isSilent && sentence.textContent !== text) sentence.textContent = text;
     silence.hidden = !isSilent;
   }
 
@@ -151,6 +155,6 @@
   // Browsers slow down the timers of a page that is not seen.
   document.addEventListener("visibilitychange", () => { heard = Math.max(heard, Date.now() - ASK * 1000); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  setInterval(() => { tell(); ask(); judge(); }, 1000);
+  setInterval(() => { tell(); ask(); judge(); }, TICK);
   tell();
 })();
