@@ -62,7 +62,7 @@
     try {
       if (await answers(`/admin/live/changes?seen=${encodeURIComponent(place().dataset.seen)}`)) {
         heard = began;
-        // What it answers for is still old: a retry of the page may be a minute away.
+        // The figures are still old, and the next retry of the page may be a minute away.
         if (!held() && passed(shown) >= SILENT) document.dispatchEvent(new CustomEvent("list:stale"));
       } else culprit = "database";
     } catch {

@@ -34,7 +34,7 @@ def paused(
     with_waiting: Callable[[str], str] = "{}.".format,
     is_late: bool = False,
 ) -> Iterator[Trouble]:
-    """The pauses; `with_waiting` completes the sentence about a pause of all reminders with those that are due. Only
+    """The pauses. `with_waiting` ends the sentence about a pause of all reminders with the reminders that are due: only
     claims are set aside then."""
     for pause in active:
         kind: Kind = pause.kind
