@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from snoozer.db.minutes import MAX_DUE
-from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, Worker
+from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, SLOW, Worker
 from snoozer.db.queries import Found
 from snoozer.db.queries.delivery import FORGOTTEN_AFTER
 from snoozer.web.operators import stops
@@ -184,15 +184,22 @@ class _Judge:
         if clock.swept_at is None:
             text = f"The clock has never run (start it with: snoozer clock); {does}."
             yield Trouble(kind="clock", text=text, harm="risk")
-        elif self._reading.at - clock.swept_at > self._limits.clock:
+        elif self._reading.at - self._heard(clock.swept_at) > self._limits.clock:
             silent = age(self._reading.at - clock.swept_at)
             text = f"The clock has been silent since {self._time_of(clock.swept_at)}, for {silent}; {does}."
             yield Trouble(kind="clock", text=text, harm="risk")
+
+    def _heard(self, at: datetime) -> datetime:
+        """When something was heard: while the database was away, nothing could be."""
+        return max(at, self._reading.answers_since or at)
 
     def _slow_server(self) -> Iterator[Trouble]:
         """Detects slow servers from the number of claims held, long before a worker gives up."""
         attempts, workers = self._reading.attempts.value, self._reading.workers.value
         if self._is_locked or attempts is None or workers is None or not self._reading.held.in_time:
+            return
+        # Replies could not be recorded while the database was away.
+        if self._heard(self._reading.at - SLOW) > self._reading.at - SLOW:
             return
         breakers = [
             one for one in self._reading.breakers.value or () if one.updated_at > self._reading.at - FORGOTTEN_AFTER

@@ -147,14 +147,18 @@ SELECT
     ) AS reply_seconds
 
 -- name: workers
--- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. Each later
+-- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. While the
+-- database was away, none could be heard: silence counts from :answers_since, unless that is NULL. Each later
 -- start of any worker, even of a worker that was lost later, replaces a lost worker; `is_missed` if none did. Missed ones
 -- first, then lost ones, then by host and start; at most :most of lost and of others, so that long lists do not hide
 -- each other.
 WITH known AS MATERIALIZED (
     SELECT
         *,
-        COALESCE(stopped_at, clock_timestamp()) - heartbeat_at > CAST(:dead_after AS interval) AS is_lost
+        COALESCE(
+            stopped_at - heartbeat_at,
+            clock_timestamp() - GREATEST(heartbeat_at, CAST(:answers_since AS timestamptz))
+        ) > CAST(:dead_after AS interval) AS is_lost
     FROM workers
     WHERE state <> 'dead'
        OR stopped_at > clock_timestamp() - CAST(:lately AS interval)
