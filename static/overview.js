@@ -8,6 +8,8 @@
   const ASK = 3.5;
   const SILENT = 4.5;
   const ASK_TIMEOUT = 2000;
+  // Each request that waits for the database takes a thread of the server, which would answer nothing else.
+  const PAUSE = 3000;
   const TICK = 250;
   const place = () => document.getElementById("place");
   const state = document.getElementById("watch-state");
@@ -21,6 +23,9 @@
   // When the database answered last.
   let heard = shown;
   let asking = false;
+  let pausedUntil = 0;
+  // From a silence until newer figures are shown.
+  let isOld = false;
   let culprit = "database";
 
   const isPaused = () => button.getAttribute("aria-pressed") === "true";
@@ -56,7 +61,7 @@
 
   // A page that is paused asks, too. The process alone answers at /healthz.
   async function ask() {
-    if (asking || passed(heard) < ASK) return;
+    if (asking || passed(heard) < ASK || Date.now() < pausedUntil) return;
     asking = true;
     const began = Date.now();
     try {
@@ -69,6 +74,7 @@
       culprit = await answers("/healthz").catch(() => false) ? "database" : "web";
     }
     asking = false;
+    if (passed(heard) >= ASK) pausedUntil = Date.now() + PAUSE;
     judge();
   }
 
@@ -76,7 +82,8 @@
   function judge() {
     const seconds = passed(heard);
     const isSilent = seconds >= SILENT;
-    place().classList.toggle("old", isSilent);
+    isOld ||= isSilent;
+    place().classList.toggle("old", isSilent || (isOld && !held()));
     const sentence = silence.querySelector("h2");
     const text = silence.dataset[culprit].replace("%", age(Math.floor(seconds))).replace("#", place().dataset.readAt);
     // Read out when it becomes another one.
@@ -132,6 +139,7 @@
     if (held()) return undefined;
     replaceParts(fresh);
     heard = shown = Date.now();
+    isOld = false;
     tell();
     judge();
     return true;

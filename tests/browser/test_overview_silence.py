@@ -82,6 +82,27 @@ def test_silence_is_shown_within_five_seconds_of_the_last_answer(quiet: Opened, 
     assert silence.is_visible()
 
 
+def test_figures_from_before_a_silence_are_not_shown_as_current_ones_after_it(quiet: Opened, engine: Engine) -> None:
+    """The database answers again, and the page cannot be fetched yet."""
+    all_is_well(engine)
+    page = quiet("about:blank")
+    silence, verdict, place = page.locator("#silence"), page.locator("#verdict"), page.locator("#place")
+    page.clock.install()
+    page.route("**/admin/live**", lambda route: route.abort())
+    page.goto("/admin")
+    page.clock.run_for(5000)
+    expect(silence).to_be_visible()
+    page.route("**/admin", lambda route: route.fulfill(status=503, body="<h1>Away</h1>"))
+    page.unroute("**/admin/live**")
+    page.clock.run_for(5000)
+    expect(silence).to_be_hidden()
+    expect(place).to_have_css("filter", "grayscale(1)")
+    assert verdict.is_hidden()
+    page.unroute("**/admin")
+    expect(verdict).to_be_visible()
+    expect(place).to_have_css("filter", "none")
+
+
 def test_a_process_that_does_not_answer_is_not_taken_for_the_database(
     chromium: Browser, live: LiveSite, engine: Engine, people: People
 ) -> None:
