@@ -105,7 +105,8 @@ class Slot:
 
 @dataclass
 class Installation:
-    """The servers, the processes, and two operators: `page` is what the first one looks at, the second one acts."""
+    """The servers, the processes, and two operators: the first one looks at `page`, the second one stops mail servers
+    at `desk` and pauses at `other_desk`."""
 
     engine: Engine
     postgres: Postgres
@@ -115,6 +116,7 @@ class Installation:
     clock: Slot
     page: Page
     desk: Page
+    other_desk: Page
     migration: "psycopg.Connection[Any] | None" = None
     due_until: datetime = field(default_factory=lambda: datetime.now(UTC))
 
@@ -207,8 +209,8 @@ def installation(chromium: Browser, folder: Path) -> Iterator[Installation]:
         place.process(log=log, SNOOZER_MAILBOX_POLL_SECONDS="60")
         stack.callback(signal_family, imap_pid, signal.SIGCONT)
         site = stack.enter_context(site_with_streams(url, folder))
-        page, desk = (_opened(stack, chromium, site, person) for person in (olga, paul))
-        whole = Installation(engine, postgres, sink, imap_pid, slots[:2], slots[2], page, desk)
+        page, desk, other_desk = (_opened(stack, chromium, site, person) for person in (olga, paul, paul))
+        whole = Installation(engine, postgres, sink, imap_pid, slots[:2], slots[2], page, desk, other_desk)
         wait(lambda: bool(place.rows("SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL")))
         yield whole
 

@@ -105,31 +105,27 @@ def stop(here: Installation) -> None:
 
 
 def write_pause(here: Installation) -> None:
-    here.desk.goto("/admin/pauses")
-    here.desk.get_by_label("Everything").check()
-    here.desk.get_by_role("button", name="Preview").click()
-    here.desk.get_by_label("Why").fill("The relay is moved")
+    here.other_desk.goto("/admin/pauses")
+    here.other_desk.get_by_label("Everything").check()
+    here.other_desk.get_by_role("button", name="Preview").click()
+    here.other_desk.get_by_label("Why").fill("The relay is moved")
 
 
 def pause(here: Installation) -> None:
-    done(here.desk, "Pause everything")
+    done(here.other_desk, "Pause everything")
 
 
-def write_resume(kind: str) -> Act:
-    """By what the overview itself offers."""
-
-    def write(here: Installation) -> None:
-        offered = here.desk.locator(f'.remedy[data-kind="{kind}"]')
-        # After an outage of the database, a page is there again a moment later.
-        wait(lambda: here.desk.goto("/admin") is not None and offered.count() > 0)
-        offered.locator("summary").click()
-        offered.get_by_label("Why does it end?").fill("It is done")
-
-    return write
+def write_resume(desk: Page, kind: str) -> None:
+    """With the form that the overview itself offers."""
+    offered = desk.locator(f'.remedy[data-kind="{kind}"]')
+    # After an outage of the database, a page is there again a moment later.
+    wait(lambda: desk.goto("/admin") is not None and offered.count() > 0)
+    offered.locator("summary").click()
+    offered.get_by_label("Why does it end?").fill("It is done")
 
 
-def resume(here: Installation) -> None:
-    done(here.desk.locator(".remedy:has(details[open])"), "Resume")
+def resume(desk: Page) -> None:
+    done(desk.locator(".remedy:has(details[open])"), "Resume")
 
 
 def done(where: Page | Locator, button: str) -> None:
@@ -190,8 +186,8 @@ OUTAGES = (
         harm=OPERATOR,
         prepare=write_stop,
         begin=stop,
-        prepare_end=write_resume("mail server tripped"),
-        end=resume,
+        prepare_end=lambda here: write_resume(here.desk, "mail server tripped"),
+        end=lambda here: resume(here.desk),
         depth=0,
     ),
     Outage(
@@ -242,8 +238,8 @@ OUTAGES = (
         harm=OPERATOR,
         prepare=write_pause,
         begin=pause,
-        prepare_end=write_resume("paused"),
-        end=resume,
+        prepare_end=lambda here: write_resume(here.other_desk, "paused"),
+        end=lambda here: resume(here.other_desk),
         depth=0,
     ),
 )
