@@ -1,4 +1,4 @@
-"""After an outage of the database, nobody is blamed for the time in which nothing could be recorded."""
+"""After an outage of the database, no process is blamed for the time in which nothing could be recorded."""
 
 import time
 from collections.abc import Iterator
