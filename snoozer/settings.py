@@ -118,7 +118,7 @@ class Settings(OidcSettings, LimitSettings, BaseSettings):
     uncertain_hold: float = Field(default=600, alias="SNOOZER_UNCERTAIN_HOLD_SECONDS", ge=0, le=31_536_000)
     uncertain_policy: Policy = Field(default="auto", alias="SNOOZER_UNCERTAIN_POLICY")
     breaker_threshold: int = Field(default=5, alias="SNOOZER_BREAKER_THRESHOLD", ge=1)
-    breaker_cooldown: Seconds = Field(default=30, alias="SNOOZER_BREAKER_COOLDOWN_SECONDS")
+    breaker_cooldown: Seconds = Field(default=8, alias="SNOOZER_BREAKER_COOLDOWN_SECONDS")
     cutover: Literal["shadow", "on"] = Field(default="on", alias="SNOOZER_CUTOVER")
     failover: Literal["wait", "continue"] = Field(default="wait", alias="SNOOZER_FAILOVER")
 

@@ -177,7 +177,11 @@
     window.announce(several ? _("Several messages came back.") : count);
   });
   document.addEventListener("list:idle", refresh);
-  document.addEventListener("list:stale", fetchAnew);
+  document.addEventListener("list:stale", () => {
+    clearTimeout(retry);
+    retry = failures = 0;
+    fetchAnew();
+  });
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) return;
     unseen = 0;

@@ -5,9 +5,12 @@
   const HANG = 30000;
   const OLD = 15;
   // Seconds without figures after which the database is asked whether it answers at all, and after which that is said.
-  const ASK = 4;
-  const SILENT = 5;
+  const ASK = 3.5;
+  const SILENT = 4.5;
   const ASK_TIMEOUT = 2000;
+  // Each request that waits for the database takes a thread of the server, which would answer nothing else.
+  const PAUSE = 3000;
+  const TICK = 250;
   const place = () => document.getElementById("place");
   const state = document.getElementById("watch-state");
   const button = document.getElementById("watch-pause");
@@ -20,6 +23,9 @@
   // When the database answered last.
   let heard = shown;
   let asking = false;
+  let pausedUntil = 0;
+  // From a silence until newer figures are shown.
+  let isOld = false;
   let culprit = "database";
 
   const isPaused = () => button.getAttribute("aria-pressed") === "true";
@@ -50,21 +56,25 @@
     if (state.textContent !== text) state.textContent = text;
   }
 
-  const passed = (since) => Math.max(Math.floor((Date.now() - since) / 1000), 0);
+  const passed = (since) => Math.max((Date.now() - since) / 1000, 0);
   const answers = async (url) => (await fetch(url, { signal: AbortSignal.timeout(ASK_TIMEOUT) })).ok;
 
   // A page that is paused asks, too. The process alone answers at /healthz.
   async function ask() {
-    if (asking || passed(heard) < ASK) return;
+    if (asking || passed(heard) < ASK || Date.now() < pausedUntil) return;
     asking = true;
     const began = Date.now();
     try {
-      if (await answers(`/admin/live/changes?seen=${encodeURIComponent(place().dataset.seen)}`)) heard = began;
-      else culprit = "database";
+      if (await answers(`/admin/live/changes?seen=${encodeURIComponent(place().dataset.seen)}`)) {
+        heard = began;
+        // The figures are still old, and the next retry of the page may be a minute away.
+        if (!held() && passed(shown) >= SILENT) document.dispatchEvent(new CustomEvent("list:stale"));
+      } else culprit = "database";
     } catch {
       culprit = await answers("/healthz").catch(() => false) ? "database" : "web";
     }
     asking = false;
+    if (passed(heard) >= ASK) pausedUntil = Date.now() + PAUSE;
     judge();
   }
 
@@ -72,8 +82,12 @@
   function judge() {
     const seconds = passed(heard);
     const isSilent = seconds >= SILENT;
-    place().classList.toggle("old", isSilent);
-    if (isSilent) silence.querySelector("h2").textContent = silence.dataset[culprit].replace("%", age(seconds)).replace("#", place().dataset.readAt);
+    isOld ||= isSilent;
+    place().classList.toggle("old", isSilent || (isOld && !held()));
+    const sentence = silence.querySelector("h2");
+    const text = silence.dataset[culprit].replace("%", age(Math.floor(seconds))).replace("#", place().dataset.readAt);
+    // Read out when it becomes another one.
+    if (isSilent && sentence.textContent !== text) sentence.textContent = text;
     silence.hidden = !isSilent;
   }
 
@@ -125,6 +139,7 @@
     if (held()) return undefined;
     replaceParts(fresh);
     heard = shown = Date.now();
+    isOld = false;
     tell();
     judge();
     return true;
@@ -148,6 +163,6 @@
   // Browsers slow down the timers of a page that is not seen.
   document.addEventListener("visibilitychange", () => { heard = Math.max(heard, Date.now() - ASK * 1000); });
   addEventListener("pageshow", (event) => { if (event.persisted) location.reload(); });
-  setInterval(() => { tell(); ask(); judge(); }, 1000);
+  setInterval(() => { tell(); ask(); judge(); }, TICK);
   tell();
 })();

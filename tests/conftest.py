@@ -9,6 +9,7 @@ import tempfile
 import threading
 from asyncio.events import _get_running_loop, _set_running_loop
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -160,18 +161,29 @@ def _databases_folder() -> Path | None:
 @pytest.fixture(scope="session")
 def postgres_url() -> Iterator[str]:
     """A server made for this run, on loopback, gone afterwards. SNOOZER_PG_BIN chooses another one's programs."""
+    with a_postgres() as server:
+        yield sqlalchemy_url(server)
+
+
+@contextmanager
+def a_postgres() -> Iterator[Postgres]:
+    """A running server, gone afterwards whatever happens."""
     home = Path(tempfile.mkdtemp(prefix="snoozer-tests-", dir=_databases_folder()))
     home.chmod(0o755)
     wanted = os.environ.get("SNOOZER_PG_BIN")
     with database_reaper() as register:
         server = Postgres(home, wanted=Path(wanted) if wanted else None, shared=home / "shared", on_launch=register)
         try:
-            url = server.start().replace("postgresql://", "postgresql+psycopg://")
-            _stop_autovacuum(url)
-            yield url
+            server.start()
+            _stop_autovacuum(sqlalchemy_url(server))
+            yield server
         finally:
             server.stop()
             shutil.rmtree(home, ignore_errors=True)
+
+
+def sqlalchemy_url(server: Postgres) -> str:
+    return server.url.replace("postgresql://", "postgresql+psycopg://")
 
 
 def _stop_autovacuum(url: str) -> None:

@@ -63,13 +63,14 @@ class Held:
 @dataclass(frozen=True, kw_only=True)
 class Locks:
     """Sessions that wait for locks for longer than `LONG_WAIT`, and the process of the oldest transaction that locks
-    rows of the queue."""
+    rows of the queue; `clock_is_busy` if a clock waits for a lock, or did something within `LONG_WAIT`."""
 
     waiting: int
     waiting_since: datetime | None
     holder: int | None
     program: str | None
     held_since: datetime | None
+    clock_is_busy: bool
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -128,9 +129,10 @@ def clock(connection: Connection) -> Clock:
     return Clock(**execute(connection, "overview/clock", sweep=list(support.SWEEP_CHORES)).one()._mapping)
 
 
-def workers(connection: Connection, *, dead_after: timedelta) -> list[Worker]:
-    """Working workers and lately lost ones, at most `MAX_WORKERS` + 1 of each."""
-    values = {"dead_after": dead_after, "lately": LATELY, "most": MAX_WORKERS + 1}
+def workers(connection: Connection, *, dead_after: timedelta, answers_since: datetime | None = None) -> list[Worker]:
+    """Working workers and lately lost ones, at most `MAX_WORKERS` + 1 of each. None counts as silent from before
+    `answers_since`, when an outage of the database ended."""
+    values = {"dead_after": dead_after, "answers_since": answers_since, "lately": LATELY, "most": MAX_WORKERS + 1}
     return rows_as(execute(connection, "overview/workers", **values), Worker)
 
 

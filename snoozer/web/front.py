@@ -32,6 +32,7 @@ Stream = AsyncGenerator[bytes, None]
 # In the environ: a function that the application calls with a stream, to be sent after its response. The event loop
 # reads it until it ends or the client hangs up, and then closes it.
 STREAM = "snoozer.stream"
+LIVENESS_PATH = "/healthz"
 
 # A body is kept in memory up to this size, and above it in a file.
 MEMORY_BYTES = 64 * 1024
@@ -120,6 +121,8 @@ class Front:
     ) -> None:
         self._app, self._limits, self._capacity, self._describe = app, limits, capacity, describe
         self._pool = ThreadPoolExecutor(capacity.threads, thread_name_prefix="page")
+        # While the database is away, its requests hold all other threads.
+        self._liveness_pool = ThreadPoolExecutor(1, thread_name_prefix="liveness")
         self._in_threads = 0
         self._unsent = 0
         self._bodies = HeldBodies(
@@ -199,6 +202,9 @@ class Front:
             return _last(await self._in_thread(self._call, _with_body(environ, BytesIO(), large.length)))
         try:
             response = await self._in_thread(self._call, _with_body(environ, body, held.length))
+        except Refusal:
+            body.close()
+            raise
         finally:
             self._bodies.release(held)
         # After a request for a host that is not served here, requests on the connection may be for another host.
@@ -237,6 +243,8 @@ class Front:
             raise
 
     async def _in_thread(self, function: Callable[[Environ], T], environ: Environ) -> T:
+        if environ["PATH_INFO"] == LIVENESS_PATH:
+            return await asyncio.get_running_loop().run_in_executor(self._liveness_pool, function, environ)
         if self._in_threads >= self._capacity.threads + self._capacity.waiting:
             raise _busy()
         self._in_threads += 1

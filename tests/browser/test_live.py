@@ -229,6 +229,26 @@ def test_a_list_that_cannot_be_fetched_stays_and_is_fetched_later(one: BrowserCo
     assert is_same(page)
 
 
+def test_a_list_that_is_known_to_be_old_is_fetched_at_once_although_a_retry_waits(
+    one: BrowserContext, engine: Engine
+) -> None:
+    """After a long outage the next retry is a minute away."""
+    page = listening(one, "/mailbox")
+    fetched = page.evaluate(
+        """async () => {
+          let fetched = 0;
+          window.refreshList = async () => { fetched += 1; return false; };
+          for (const expected of [1, 2]) {
+            document.dispatchEvent(new CustomEvent("list:stale"));
+            if (fetched !== expected) break;
+            await new Promise((resolve) => setTimeout(resolve));
+          }
+          return fetched;
+        }"""
+    )
+    assert fetched == 2
+
+
 def test_signing_out_elsewhere_takes_the_lists_away(one: BrowserContext, engine: Engine) -> None:
     letters(engine, 3)
     pages = [listening(one, "/mailbox"), listening(one, "/")]

@@ -25,6 +25,7 @@ from tests.next_try import SECOND, set_next_try
 from tests.process.conftest import ROOT, Field, wait
 from tests.process.runbook_player import Player, pages, typed
 from tests.push_service import PushService, subscribe
+from tests.stalling import StallingWay
 from tests.webhook_receiver import Receiver, an_endpoint
 
 SECONDS = timedelta(seconds=1)
@@ -193,6 +194,15 @@ def _read_housekeeping(engine: Engine) -> None:
         support.read(connection, "housekeeping").all()
 
 
+def silent_database(play: Player) -> None:
+    with StallingWay(play.place.engine.url.render_as_string(hide_password=False)) as way:
+        play.place.settings = {"DATABASE_URL": way.url}
+        way.stall()
+        assert "The database cannot be reached" in play.type("snoozer doctor")
+        way.flow()
+        assert "The database cannot be reached" not in play.type("snoozer doctor")
+
+
 def dead_rows(play: Player) -> None:
     engine = play.place.engine
     a_snooze(engine)
@@ -304,6 +314,7 @@ PLAYS: dict[str, Callable[[Player], None]] = {
     "Reminders may have been sent": uncertain,
     "Rows of a newer release wait": newer,
     "Statements wait for locks": locks,
+    "The database does not answer": silent_database,
     "Dead rows and old snapshots": dead_rows,
     "Connections run out": connections,
     "An index or a trigger is missing": a_missing_index,

@@ -1,6 +1,7 @@
 """Limits of memory for clients that do not read their responses, or never end their requests."""
 
 import asyncio
+import threading
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -58,6 +59,29 @@ def test_large_responses_that_wait_for_their_clients_are_few_and_pages_are_not_h
         return [*meanwhile, await slow, await get(front, "/file", may_send=at_once)]
 
     assert loops.run(run()) == [503, 200, 200, 200]
+
+
+def test_a_process_whose_threads_all_wait_for_the_database_says_that_it_lives() -> None:
+    released, waiting = threading.Event(), threading.Event()
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        if environ["PATH_INFO"] == "/page":
+            waiting.set()
+            released.wait()
+        return []
+
+    async def run() -> list[int]:
+        front = Front(app, limits=LIMITS, capacity=Capacity(threads=1, waiting=0), describe=problems.describe)
+        may_send = asyncio.Event()
+        may_send.set()
+        page = asyncio.create_task(get(front, "/page", may_send=may_send))
+        await asyncio.to_thread(waiting.wait)
+        statuses = [await get(front, path, may_send=may_send) for path in ("/other", "/healthz")]
+        released.set()
+        return [*statuses, await page]
+
+    assert loops.run(run()) == [503, 200, 200]
 
 
 ROOM = Capacity(threads=1, held_bytes=100, reserved_bytes=30, share_bytes=40)

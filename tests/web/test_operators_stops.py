@@ -80,6 +80,26 @@ def test_the_stop_of_an_operator_comes_first_with_its_reason_and_is_resumed_ther
     assert "Stopped by operators" not in operator.get("/admin/cases").text
 
 
+@pytest.mark.parametrize("what", ["mail server", "everything", "reminders by mail"])
+def test_it_says_how_many_reminders_of_how_many_people_wait_and_since_when(
+    operator: FlaskClient, engine: Engine, what: str
+) -> None:
+    """No claim is made, so none is set aside."""
+    all_is_well(engine)
+    a_breaker(engine)
+    waits(engine)
+    STOPS[what](operator, engine)
+    _, first, _ = verdict(operator)
+    assert re.search(r"; 3 reminders of 1 person wait, the oldest since \d\d:\d\d; nothing is lost\.$", first), first
+    assert 'class="verdict bad"' in page(operator, "/admin")
+
+
+def test_a_pause_of_notifications_keeps_no_reminder_waiting(operator: FlaskClient, engine: Engine) -> None:
+    all_is_well(engine)
+    pause(kind="channel", channel="push")(operator, engine)
+    assert "wait" not in verdict(operator)[1]
+
+
 @pytest.mark.parametrize("what", [what for what in STOPS if what != "priority 0"])
 def test_persons_pages_do_not_blame_the_mail_server_for_it(
     operator: FlaskClient, ann: FlaskClient, engine: Engine, what: str

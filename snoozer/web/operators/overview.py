@@ -14,10 +14,10 @@ from snoozer.db.queries import metrics
 from snoozer.web import context
 from snoozer.web.auth import time_formatter, viewer_required
 from snoozer.web.live.streams import respond, shown_list
-from snoozer.web.operators import charts, stops, trouble, watching
+from snoozer.web.operators import charts, runbook, stops, trouble, watching
 from snoozer.web.operators.explain import mail_server
 from snoozer.web.operators.reading import CHARTS, SHARED_SECONDS, Reading
-from snoozer.web.operators.remedies import Trouble
+from snoozer.web.operators.remedies import REMEDIES, Trouble
 from snoozer.web.operators.trouble import Limits
 from snoozer.web.text import measures
 from snoozer.web.text.redaction import without_addresses
@@ -50,6 +50,8 @@ def overview(account: Account) -> ResponseReturnValue:
         reading=reading,
         troubles=trouble.troubles(reading, limits=limits, time_of=hour_of),
         all_is_well=trouble.all_is_well,
+        silence=REMEDIES["silence"],
+        runbook_section=runbook.section,
         charts=_charts(reading),
         recorded_until=_recorded_until(reading),
         seen=watching.snapshot_of(reading.number),

@@ -8,12 +8,13 @@ from datetime import datetime, timedelta
 from threading import Lock
 from typing import Any, Generic, TypeGuard, TypeVar
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db import health_checks, minutes, overview
 from snoozer.db.engine import limit_transaction, per_query_timeout
-from snoozer.db.errors import is_transient
+from snoozer.db.errors import is_transient, is_unavailable
 from snoozer.db.health_checks import MailboxHealth
 from snoozer.db.minutes import Backlog, Span
 from snoozer.db.overview import Attempts, Clock, Database, Held, Lateness, Locks, Worker
@@ -50,10 +51,12 @@ class Figure(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """All figures, read at `at` by the database's clock. `number` increases with each reading of a process."""
+    """All figures, read at `at` by the database's clock. `number` increases with each reading of a process.
+    `answers_since` is the end of the last outage of the database that this process saw."""
 
     at: datetime
     number: int
+    answers_since: datetime | None = None
     locks: Figure[Locks]
     breakers: Figure[Sequence[Found]]
     pauses: Figure[Sequence[Found]]
@@ -78,7 +81,7 @@ class Reading:
         return [name for name in FIGURES if not getattr(self, name).in_time]
 
 
-FIGURES = [field.name for field in fields(Reading) if field.name not in {"at", "number"}]
+FIGURES = [field.name for field in fields(Reading) if field.name not in {"at", "number", "answers_since"}]
 
 
 class Figures:
@@ -89,13 +92,17 @@ class Figures:
         self._lock = Lock()
         self._last: Reading | None = None
         self._read_at = float("-inf")
+        self._was_away = False
+        self._answers_since: datetime | None = None
         # Ordered so that the figures needed to detect troubles come first.
         self._queries: dict[str, Callable[[Connection], Any]] = {
             "locks": overview.locks,
             "breakers": metrics.breakers,
             "pauses": lambda connection: pauses.active(connection, kinds=pauses.BROAD),
             "clock": overview.clock,
-            "workers": lambda connection: overview.workers(connection, dead_after=dead_after),
+            "workers": lambda connection: overview.workers(
+                connection, dead_after=dead_after, answers_since=self._answers_since
+            ),
             "database": self._database,
             "wal": self._wal,
             "history": _history,
@@ -110,6 +117,8 @@ class Figures:
             "mailboxes": health_checks.mailboxes,
         }
         self._may_list_wal = False
+        # Requests notice an outage before the figures are read.
+        event.listen(engine, "handle_error", self._note_error)
 
     def read(self, *, max_age: float = 0.0) -> Reading:
         """All figures, not older than `max_age` seconds. Raises SQLAlchemyError if the database is away."""
@@ -131,6 +140,8 @@ class Figures:
             began = time.monotonic()
             with per_query_timeout(EACH_SECONDS), connection.begin():
                 at = database_time(connection)
+            if self._was_away:
+                self._was_away, self._answers_since = False, at
             ends = began + ALL_SECONDS
             found: dict[str, Figure[Any]] = {}
             for name, query in self._queries.items():
@@ -152,7 +163,12 @@ class Figures:
                 except DBAPIError as error:
                     if not is_transient(error):
                         raise
-        return Reading(at=at, number=time.time_ns() // 1_000_000, **found)
+        number = time.time_ns() // 1_000_000
+        return Reading(at=at, number=number, answers_since=self._answers_since, **found)
+
+    def _note_error(self, context: ExceptionContext) -> None:
+        error = context.sqlalchemy_exception
+        self._was_away = self._was_away or (error is not None and is_unavailable(error))
 
     def _database(self, connection: Connection) -> Database:
         found = overview.database(connection)

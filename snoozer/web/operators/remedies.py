@@ -38,6 +38,7 @@ REMEDIES = {
     "paused": Remedy(page="many-reminders-must-wait-run-again-or-come-later"),
     "mail server tripped": Remedy(page=_AWAY),
     "mail server stopped": Remedy(page=_AWAY),
+    "silence": Remedy(page="the-database-does-not-answer", command="snoozer doctor"),
     "locks": Remedy(page="statements-wait-for-locks", command="snoozer support locks"),
     "no workers": Remedy(page="reminders-wait-and-no-worker-takes-them", command="snoozer worker"),
     "workers lost": Remedy(page="a-delivery-does-not-end", command="snoozer support workers"),

@@ -29,6 +29,12 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+def section(name: str) -> str:
+    """Returns what stands under a heading, by its anchor, for a page that shows it when no other page can be opened."""
+    _, _, after = _text().partition(f'<h2 id="{name}">')
+    return after.partition("</h2>")[2].partition("<h2")[0]
+
+
 @cache
 def _text() -> str:
     markdown = MarkdownIt("commonmark", {"html": False}).enable("table")

@@ -27,7 +27,15 @@ def read(connection: Connection, *, now: datetime, time_of: TimeOf) -> list[Trou
     return found
 
 
-def paused(active: Iterable[Found], *, time_of: TimeOf) -> Iterator[Trouble]:
+def paused(
+    active: Iterable[Found],
+    *,
+    time_of: TimeOf,
+    with_waiting: Callable[[str], str] = "{}.".format,
+    is_late: bool = False,
+) -> Iterator[Trouble]:
+    """The pauses. `with_waiting` ends the sentence about a pause of all reminders with the reminders that are due: only
+    claims are set aside then."""
     for pause in active:
         kind: Kind = pause.kind
         until = f"until {time_of(pause.until)}" if pause.until else "no end set"
@@ -35,14 +43,18 @@ def paused(active: Iterable[Found], *, time_of: TimeOf) -> Iterator[Trouble]:
             f"{_who(pause.actor)} paused {scope_in_words(kind, pause.value)} at {time_of(pause.since)} "
             f"({without_addresses(pause.reason)}), {until}"
         )
+        holds_all = kind == "all" or (kind == "channel" and pause.value == "mail")
         if pause.set_aside:
-            waits = "reminder waits" if pause.set_aside == 1 else "reminders wait"
             more = " or more" if pause.set_aside > pauses.MAX_COUNTED else ""
-            text += f"; {min(pause.set_aside, pauses.MAX_COUNTED):,}{more} {waits}; nothing is lost"
+            one, many = ("is set aside", "are set aside") if holds_all else ("waits", "wait")
+            waits = f"reminder {one}" if pause.set_aside == 1 else f"reminders {many}"
+            text += f"; {min(pause.set_aside, pauses.MAX_COUNTED):,}{more} {waits}"
+            text += "" if holds_all else "; nothing is lost"
         resume = Resume(act="resume", endpoint="admin_pauses.resume", reason="why", arguments={"id": pause.id})
         is_wide = kind in ("all", "channel")
-        harm: Harm = "now" if is_wide and pause.set_aside else "risk"
-        yield Trouble(kind="paused", text=f"{text}.", harm=harm, resume=resume, explains_rest=is_wide)
+        harm: Harm = "now" if (is_wide and pause.set_aside) or (holds_all and is_late) else "risk"
+        text = with_waiting(text) if holds_all else f"{text}."
+        yield Trouble(kind="paused", text=text, harm=harm, resume=resume, explains_rest=is_wide)
 
 
 def is_stopped(breaker: Found, *, now: datetime) -> bool:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from snoozer.db.minutes import MAX_DUE
-from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, Worker
+from snoozer.db.overview import MAX_COUNTED, MAX_WORKERS, SLOW, Worker
 from snoozer.db.queries import Found
 from snoozer.db.queries.delivery import FORGOTTEN_AFTER
 from snoozer.web.operators import stops
@@ -68,7 +68,12 @@ class _Judge:
     def all(self) -> Iterator[Trouble]:
         locked = list(self._locks())
         self._is_locked = bool(locked)
-        yield from stops.paused(self._reading.pauses.value or (), time_of=self._time_of)
+        yield from stops.paused(
+            self._reading.pauses.value or (),
+            time_of=self._time_of,
+            with_waiting=self._with_waiting,
+            is_late=self._harm() == "now",
+        )
         yield from locked
         yield from self._no_workers()
         yield from self._mail_servers()
@@ -169,22 +174,32 @@ class _Judge:
         return Trouble(kind=kind, text=text, harm=self._harm(), resume=resume, explains_rest=is_stop)
 
     def _clock(self) -> Iterator[Trouble]:
-        clock = self._reading.clock.value
+        clock, locks = self._reading.clock.value, self._reading.locks.value
         if clock is None or not self._reading.clock.in_time:
+            return
+        # Its sweep waits for the same locks.
+        if self._is_locked and locks is not None and locks.clock_is_busy:
             return
         does = "lost workers are not noticed and nothing is tidied up"
         if clock.swept_at is None:
             text = f"The clock has never run (start it with: snoozer clock); {does}."
             yield Trouble(kind="clock", text=text, harm="risk")
-        elif self._reading.at - clock.swept_at > self._limits.clock:
+        elif self._reading.at - self._heard(clock.swept_at) > self._limits.clock:
             silent = age(self._reading.at - clock.swept_at)
             text = f"The clock has been silent since {self._time_of(clock.swept_at)}, for {silent}; {does}."
             yield Trouble(kind="clock", text=text, harm="risk")
+
+    def _heard(self, at: datetime) -> datetime:
+        """When something was heard: while the database was away, nothing could be."""
+        return max(at, self._reading.answers_since or at)
 
     def _slow_server(self) -> Iterator[Trouble]:
         """Detects slow servers from the number of claims held, long before a worker gives up."""
         attempts, workers = self._reading.attempts.value, self._reading.workers.value
         if self._is_locked or attempts is None or workers is None or not self._reading.held.in_time:
+            return
+        # Replies could not be recorded while the database was away.
+        if self._heard(self._reading.at - SLOW) > self._reading.at - SLOW:
             return
         breakers = [
             one for one in self._reading.breakers.value or () if one.updated_at > self._reading.at - FORGOTTEN_AFTER
@@ -196,7 +211,8 @@ class _Judge:
         held = [one for one in (self._reading.held.value or {}).values() if one.worker in answering]
         rows, slow = sum(one.rows for one in held), sum(one.slow for one in held)
         server = f"The mail server {breakers[0].server}" if len(breakers) == 1 else "The mail server"
-        if slow and slow >= SLOW_SHARE * rows:
+        # A server that takes nothing is not judged by its share: new claims would hide it for seconds.
+        if slow and (slow >= SLOW_SHARE * rows or not attempts.just_sent):
             oldest = min(one.oldest for one in held)
             waits = f"{_count(slow, 'reminder is', 'reminders are')} in delivery since {self._time_of(oldest)} or later"
             if attempts.just_sent:

@@ -75,6 +75,7 @@ class SinkProcess:
         )
         assert self._process.stdout is not None
         self.port = int(self._process.stdout.readline())
+        self.pid = self._process.pid
 
     def order(self, **order: Any) -> dict[str, int]:
         """Obeyed when this returns; answers how many connections were made and mails accepted so far."""

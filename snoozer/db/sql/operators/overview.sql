@@ -58,7 +58,8 @@ GROUP BY claimed_by
 -- name: locks
 -- How many sessions of this database wait for locks for longer than :longer_than, and since when; and the oldest
 -- transaction that holds a lock on the queue or the ledger (rows or tables) for longer: its process, program, and since
--- when. Readers, VACUUM and ANALYZE do not block and are left out.
+-- when. Readers, VACUUM and ANALYZE do not block and are left out. `clock_is_busy` if a session of the clock waits for
+-- a lock, or did something within this time.
 WITH waiting AS MATERIALIZED (
     SELECT pid, query_start
     FROM pg_stat_activity
@@ -89,7 +90,17 @@ SELECT
     (SELECT min(query_start) FROM waiting) AS waiting_since,
     holder.pid AS holder,
     holder.application_name AS program,
-    holder.xact_start AS held_since
+    holder.xact_start AS held_since,
+    EXISTS (
+        SELECT 1
+        FROM pg_stat_activity
+        WHERE datname = current_database()
+          AND application_name = 'snoozer-clock'
+          AND (
+              wait_event_type = 'Lock'
+              OR state_change > clock_timestamp() - CAST(:longer_than AS interval)
+          )
+    ) AS clock_is_busy
 FROM (VALUES (1)) AS one (row)
 LEFT JOIN holder ON TRUE
 
@@ -136,14 +147,18 @@ SELECT
     ) AS reply_seconds
 
 -- name: workers
--- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. Each later
+-- Working workers, and workers lost within the last :lately: silent for :dead_after without having left. While the
+-- database was away, none could be heard: silence counts from :answers_since, unless that is NULL. Each later
 -- start of any worker, even of a worker that was lost later, replaces a lost worker; `is_missed` if none did. Missed ones
 -- first, then lost ones, then by host and start; at most :most of lost and of others, so that long lists do not hide
 -- each other.
 WITH known AS MATERIALIZED (
     SELECT
         *,
-        COALESCE(stopped_at, clock_timestamp()) - heartbeat_at > CAST(:dead_after AS interval) AS is_lost
+        COALESCE(
+            stopped_at - heartbeat_at,
+            clock_timestamp() - GREATEST(heartbeat_at, CAST(:answers_since AS timestamptz))
+        ) > CAST(:dead_after AS interval) AS is_lost
     FROM workers
     WHERE state <> 'dead'
        OR stopped_at > clock_timestamp() - CAST(:lately AS interval)
