@@ -1,8 +1,9 @@
 """`snoozer all-in-one`: a whole installation as one command, for a home server or a container."""
 
+import sys
+
 import click
 
-from snoozer.cli.console import refuse
 from snoozer.dev import up
 from snoozer.people.accounts import InvalidAddress, normalize
 
@@ -19,4 +20,5 @@ def command(owner: str, host: str) -> None:
     try:
         up.start(host=host, owner=normalize(owner))
     except InvalidAddress as error:
-        refuse(str(error))
+        click.echo(f"snoozer: {error}", err=True)
+        sys.exit(2)
