@@ -1,14 +1,16 @@
-"""The Sieve rules of the guide put messages away as they come in, on a real Pigeonhole."""
+"""What rules of a mail server file into a folder is put away as it comes in, on a real Dovecot with Pigeonhole."""
 
 import re
 import shutil
 import smtplib
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine
 
+from snoozer.mailboxes.sync import attendance
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings
 from tests.conftest import missing
@@ -52,3 +54,26 @@ def test_each_rule_of_the_guide_puts_away_what_it_is_for(place: tuple[Place, dov
     ann.eventually(lambda: ann.asleep() == len(MESSAGES))
     assert [row.subject for row in ann.rows("SELECT subject FROM email_snoozes ORDER BY subject")] == sorted(MESSAGES)
     assert len(ann.program.uids("INBOX")) == 1
+
+
+def test_a_connection_that_reported_much_is_renewed(
+    place: tuple[Place, dovecot.Dovecot], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dovecot's NOTIFY falls silent after some sixty changes, and Dovecot looks itself after half a minute only."""
+    monkeypatch.setattr(attendance, "MAX_EVENTS", 3)
+    ann, server = place
+    ann.start()
+    ann.eventually(lambda: ann.rows("SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"))
+    before = logins(server)
+    for number in range(1, 7):
+        ann.program.deliver(an_original(subject=str(number)), folder="Snooze/Tomorrow")
+        ann.eventually(partial(has_put_away, ann, number))
+    assert logins(server) > before
+
+
+def has_put_away(ann: Place, count: int) -> bool:
+    return ann.asleep() == count
+
+
+def logins(server: dovecot.Dovecot) -> int:
+    return (server.home / "log").read_text().count("Login: user=<ann>")

@@ -33,6 +33,9 @@ AFTER_REFUSED_SIGN_IN = 1800.0
 # Problems that only a person can solve are retried occasionally all the same.
 AFTER_LASTING = 600.0
 _LASTING = frozenset({"refused_address", "certificate", "denied", "quota", "oauth_client"})
+# Dovecot (2.3) replaces the log of its list of folders after about sixty changes. From then on a connection reports
+# changes in other folders up to half a minute late, so it is renewed before.
+MAX_EVENTS = 30
 # Servers occasionally refuse a good login, so the second refusal counts. A provider's refusal is final at once.
 _REFUSED_LOGINS = frozenset({"login", "token", "sign_in"})
 # If a server or a folder is slower than this, the turn ends, to free its thread for other mailboxes.
@@ -93,6 +96,7 @@ class Attendance:
         self._processor_seconds = 0.0
         self._signed_in: float | None = None
         self._is_hinted = False
+        self._events = 0
 
     @property
     def is_open(self) -> bool:
@@ -145,8 +149,11 @@ class Attendance:
         self._connection = self._sync = None
 
     def _turn(self, *, look: bool, move: bool) -> Wait:
+        if self._events > MAX_EVENTS and self._connection is not None and self._connection.supports("NOTIFY"):
+            self.close()
         if self._connection is None or self._sync is None:
-            self._opened_at = self._opens_since = time.monotonic()
+            self._opened_at, self._events = time.monotonic(), 0
+            self._opens_since = self._opened_at
             try:
                 self._connection = self._open(self.mailbox)
             finally:
@@ -186,6 +193,7 @@ class Attendance:
         for event in events:
             self._is_hinted = self._is_hinted or self._hints_at_a_snooze(event)
             kinds.add(event.kind)
+            self._events += 1
         came = "exists" in kinds and self._replies_read_to is not None
         return self._is_hinted or came or "folder" in kinds
 
