@@ -2,7 +2,7 @@
 
 There are three sources, the first takes precedence: the environment, files of these names in `/run/secrets`, where
 container platforms put secrets, and `up.json` in `SNOOZER_HOME`, which `snoozer up` writes so that every other command
-on the machine finds its database. That file is read only where no other account could have written it.
+on the machine finds its database. That file is read only if no other account could have written it.
 """
 
 import json

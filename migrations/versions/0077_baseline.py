@@ -27,8 +27,8 @@ FUNCTIONS = (
     "snooze_timeline",
 )
 
-# The server where the schema is made is the one that workers accept (decision 0012). The first checkpoint is a snapshot
-# that sees no change of a list.
+# Workers accept the server where the schema is made (decision 0012). The first checkpoint is a snapshot that sees no
+# change of a list.
 ROWS = """
 INSERT INTO accepted_timelines (system_identifier, database_oid, timeline, accepted_by)
 SELECT system_identifier, database_oid, timeline, 'migrate' FROM snooze_timeline();

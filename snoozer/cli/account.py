@@ -201,7 +201,7 @@ def import_(email: str, file: BinaryIO, past: str) -> None:
     """Read an export of a person into the account of EMAIL: snoozes and usual times from JSON or CSV, kept messages
     from ZIP.
 
-    What is there already is not added again.
+    Snoozes and messages that exist already are not added again.
     """
     config = settings.load()
     with transaction(name="account") as connection:

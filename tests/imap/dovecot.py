@@ -165,7 +165,7 @@ def running(
     """Starts Dovecot, waits until IMAP replies, and stops it for certain. Root runs it as another user. With
     `capabilities`, it announces just these; with `rights`, the owner of a mailbox has these alone; with
     `introspection_url`, it also takes access tokens that are active there (RFC 7662); with `sieve`, what comes by LMTP
-    is filed by this script. A session is one of at most so many `processes`."""
+    is filed by this script. There are at most so many `processes`, one for each session."""
     account = server_process.account()
     with server_process.home("dovecot") as home:
 
@@ -225,7 +225,7 @@ def _limited(rights: str, home: Path) -> str:
 
 
 def _filed(script: str, home: Path) -> str:
-    # Beside it lies its compiled form.
+    # Its compiled form is written next to it.
     folder = home / "sieve"
     folder.mkdir()
     (folder / "rules.sieve").write_text(script, encoding="utf-8")

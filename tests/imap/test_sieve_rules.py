@@ -1,4 +1,4 @@
-"""What rules of a mail server file into a folder is put away as it comes in, on a real Dovecot with Pigeonhole."""
+"""Messages that rules of a mail server file into a folder are put away as they come in, on a real Pigeonhole."""
 
 import re
 import shutil
