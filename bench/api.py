@@ -13,13 +13,12 @@ from pathlib import Path
 from statistics import median
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench import options
 from bench.environment import Environment, scratch_environment
 from bench.http_load import PATH, PRODUCT, REQUEST_TIMEOUT, Site, reader, served
-from bench.report import BenchError, StartStage, percentile, progress_bar, table, write_json
+from bench.report import BenchError, StartStage, open_console, percentile, progress_bar, table, write_json
 
 API, PLAIN = "the API", "plain Flask"
 APPLICATIONS = {API: PRODUCT, PLAIN: "bench.plain_site:from_environment()"}
@@ -54,7 +53,7 @@ def command(requests: int, clients: int, rounds: int, to_json: Path | None) -> N
 
     The plain one is Flask with one INSERT and one SELECT: no token, no quotas, no check of what it is sent.
     """
-    console = Console()
+    console = open_console()
     with progress_bar(console) as start_stage, scratch_environment(work=(0, 0)) as environment:
         rates = list(_measure(environment, requests=requests, clients=clients, rounds=rounds, start_stage=start_stage))
     medians = [

@@ -6,11 +6,10 @@ from pathlib import Path
 from statistics import median
 
 import click
-from rich.console import Console
 
 from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
-from bench.report import Progress, progress_bar, table, write_json
+from bench.report import Progress, open_console, progress_bar, table, write_json
 from bench.usage import counters, cpu_seconds, tree_cpu_seconds
 
 STEPS = ("claim and reserve", "mark", "record and finalize")
@@ -43,7 +42,7 @@ def command(rows: int, sizes: tuple[int, ...], rounds: int, to_json: Path | None
 
     Say --size several times for several sizes; ratios are against the largest.
     """
-    console = Console()
+    console = open_console()
     costs: list[Cost] = []
     with progress_bar(console) as start_stage, scratch_environment(work=(0, 0)) as environment:
         for number in range(1, rounds + 1):

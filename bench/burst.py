@@ -9,14 +9,24 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
 from bench.http_load import READER, Responses, requests, web_server
 from bench.idle import wait
-from bench.report import BenchError, Line, Progress, StartStage, percentile, progress_bar, table, write_json, write_svg
+from bench.report import (
+    BenchError,
+    Line,
+    Progress,
+    StartStage,
+    open_console,
+    percentile,
+    progress_bar,
+    table,
+    write_json,
+    write_svg,
+)
 from bench.statements import execute
 from bench.usage import resident_bytes
 from bench.workers import running_workers
@@ -91,7 +101,7 @@ def command(
     Half of the rows are of persons who have no other, a quarter lies on five heaps that were put down first.
     """
     options.check_work(work)
-    console = Console()
+    console = open_console()
     worker_options = [f"--concurrency={concurrency}", f"--batch={batch}"]
     with progress_bar(console) as start_stage, scratch_environment(work=work) as environment:
         burst = measure(

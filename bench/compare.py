@@ -13,7 +13,7 @@ from bench.comparison import contestants, drains, figures, idle, scheduled, targ
 from bench.comparison.contestants import BEFORE, QUEUES, SLOW_QUEUES, SNOOZER, Contestant
 from bench.comparison.stage import fast_stage, journal_stage
 from bench.peers import redis_server, venv
-from bench.report import Bar, BenchError, Line, progress_bar, write_bars, write_json, write_svg
+from bench.report import Bar, BenchError, Line, open_console, progress_bar, write_bars, write_json, write_svg
 
 RUNS = ("drain", "statements", "lateness", "burst", "idle")
 LATENESS_RATE = 100
@@ -84,7 +84,7 @@ def command(names: tuple[str, ...], to_json: Path | None, pictures: Path | None,
     options.check_concurrency(plan.concurrency, processes=1)
     if "celery" in plan.queues:
         redis_server.program()
-    console = Console()
+    console = open_console()
     if pictures:
         pictures.mkdir(parents=True, exist_ok=True)
     console.print("Installing the other queues into bench/.venv, unless they are there")

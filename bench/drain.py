@@ -8,12 +8,11 @@ from pathlib import Path
 from statistics import median
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
-from bench.report import BenchError, Line, Progress, progress_bar, table, write_json, write_svg
+from bench.report import BenchError, Line, Progress, open_console, progress_bar, table, write_json, write_svg
 from bench.statements import execute
 from bench.usage import children_cpu_seconds, counters, has_proc, tree_cpu_seconds
 from snoozer.resources import PYTHON_MODULE
@@ -106,7 +105,7 @@ def command(
     options.check_work(work)
     options.check_concurrency(concurrency, processes=processes)
     load = Load(rows=rows, processes=processes, concurrency=concurrency, batch=batch)
-    console = Console()
+    console = open_console()
     with progress_bar(console) as start_stage, scratch_environment(work=work) as environment:
         results = [
             measure(who, environment, load, progress=start_stage(f"round {number} of {rounds}: {who}", rows))

@@ -17,6 +17,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.dev.binaries import NoPostgres
 from snoozer.dev.postgres import CONNECTIONS, Postgres, PostgresRefused
+from snoozer.dev.processes import database_reaper
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -52,27 +53,29 @@ class Environment:
 
 @contextmanager
 def scratch_environment(*, work: tuple[float, float], connections: int = CONNECTIONS) -> Iterator[Environment]:
-    """All that one run needs. Raises BenchError when the database server cannot be started.
+    """All that one run needs, also gone if the run is killed. Raises BenchError when the database server cannot be
+    started.
 
     `work` is how many milliseconds the mail server takes over a mail, at least and at most; `connections` is the
     database server's max_connections.
     """
     home = Path(tempfile.mkdtemp(prefix="snoozer-bench-"))
     home.chmod(0o755)
-    server = Postgres(home, wanted=None, shared=home / "shared", connections=connections)
-    try:
-        url = server.start()
-        with bench_mail_server(work) as port:
-            engine = make_engine(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
-            schema.upgrade(engine)
-            try:
-                yield Environment(
-                    engine=engine, url=url, server_pid=server.pid, server_log=server.log, smtp_port=port, home=home
-                )
-            finally:
-                engine.dispose()
-    except (PostgresRefused, NoPostgres) as error:
-        raise BenchError(str(error)) from None
-    finally:
-        server.stop()
-        shutil.rmtree(home, ignore_errors=True)
+    with database_reaper() as register:
+        server = Postgres(home, wanted=None, shared=home / "shared", on_launch=register, connections=connections)
+        try:
+            url = server.start()
+            with bench_mail_server(work) as port:
+                engine = make_engine(url.replace("postgresql://", "postgresql+psycopg://"), name="bench", pool_size=4)
+                schema.upgrade(engine)
+                try:
+                    yield Environment(
+                        engine=engine, url=url, server_pid=server.pid, server_log=server.log, smtp_port=port, home=home
+                    )
+                finally:
+                    engine.dispose()
+        except (PostgresRefused, NoPostgres) as error:
+            raise BenchError(str(error)) from None
+        finally:
+            server.stop()
+            shutil.rmtree(home, ignore_errors=True)

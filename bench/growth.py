@@ -10,12 +10,11 @@ from typing import Any
 
 import click
 import psycopg
-from rich.console import Console
 from rich.table import Table
 
 from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
-from bench.report import BenchError, Progress, StartStage, percentile, progress_bar, table, write_json
+from bench.report import BenchError, Progress, StartStage, open_console, percentile, progress_bar, table, write_json
 from bench.statements import execute
 from bench.usage import counters
 from snoozer.db.statements import rows_as
@@ -80,7 +79,7 @@ def command(future: tuple[int, ...], claims: int, batch: int, rounds: int, sent:
 
     Say --future several times for several sizes: 10000000 need about 5 GB of disk. Ratios are against the smallest.
     """
-    console = Console()
+    console = open_console()
     with progress_bar(console) as start_stage:
         times = _claim_times(sorted(set(future)), claims=claims, batch=batch, rounds=rounds, start_stage=start_stage)
         archive = _archive_growth(sent, start_stage=start_stage) if sent else None

@@ -6,12 +6,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
-from bench.report import Progress, StartStage, progress_bar, table, write_json
+from bench.report import Progress, StartStage, open_console, progress_bar, table, write_json
 from bench.statement_log import OVERHEAD_VERBS, logged_statements
 from bench.statements import execute
 from bench.usage import counters, cpu_seconds, resident_bytes, tree_cpu_seconds
@@ -51,7 +50,7 @@ class Idleness:
 @options.to_json
 def command(workers: int, seconds: int, future: int, to_json: Path | None) -> None:
     """Watch WORKERS idle worker processes; each of them needs about 90 MB of memory."""
-    console = Console()
+    console = open_console()
     connections = CONNECTIONS_PER_WORKER * workers + 20
     with (
         progress_bar(console) as start_stage,

@@ -14,12 +14,21 @@ from threading import Event, Thread
 from typing import Literal
 
 import click
-from rich.console import Console
 from rich.table import Table
 
 from bench import baseline, options, seed
 from bench.environment import Environment, scratch_environment
-from bench.report import BenchError, Line, Progress, percentile, progress_bar, table, write_json, write_svg
+from bench.report import (
+    BenchError,
+    Line,
+    Progress,
+    open_console,
+    percentile,
+    progress_bar,
+    table,
+    write_json,
+    write_svg,
+)
 from bench.statements import execute
 from bench.workers import running_workers
 
@@ -91,7 +100,7 @@ def command(
     With the database's notices, without them, with the sessions that wait for them cut four times a second, and with
     those sessions stopped.
     """
-    console, rng = Console(), Random(5)  # noqa: S311 - scatters due times, guards nothing
+    console, rng = open_console(), Random(5)  # noqa: S311 - scatters due times, guards nothing
     results: list[Lateness] = []
     cases = [case for case in CASES if not keys or case.key in keys]
     with progress_bar(console) as start_stage, scratch_environment(work=(0, 0)) as environment:

@@ -22,6 +22,7 @@ from typing import cast
 
 from bench.report import BenchError
 from snoozer.dev import ports
+from snoozer.dev.processes import CHILD, GONE, reaper
 
 ROOT = Path(__file__).resolve().parents[1]
 SMTP_SINK_FOLDERS = ("/usr/sbin", "/usr/lib/postfix/sbin", "/usr/lib/postfix", "/usr/libexec/postfix")
@@ -68,13 +69,16 @@ def fastest_mail_server() -> Iterator[MailServer]:
     user = ["-u", "postfix"] if os.geteuid() == 0 else []
     with tempfile.NamedTemporaryFile(prefix="snoozer-smtp-sink-") as counters:
         command = [program, *user, "-c", "-m", MAX_CONNECTIONS, f"127.0.0.1:{port}", MAX_CONNECTIONS]
-        server = subprocess.Popen(command, stdout=counters, stderr=subprocess.DEVNULL)
-        try:
-            _wait_for_port(server, port)
-            yield MailServer(port=port, name="Postfix smtp-sink", counters=Path(counters.name))
-        finally:
-            server.terminate()
-            server.wait()
+        with reaper() as register:
+            server = subprocess.Popen(command, stdout=counters, stderr=subprocess.DEVNULL)
+            register(CHILD, server.pid)
+            try:
+                _wait_for_port(server, port)
+                yield MailServer(port=port, name="Postfix smtp-sink", counters=Path(counters.name))
+            finally:
+                server.terminate()
+                server.wait()
+                register(GONE, server.pid)
 
 
 @contextmanager
@@ -84,7 +88,8 @@ def bench_mail_server(work: tuple[float, float], *, journal: Path | None = None)
     `journal` is the file in which it writes when it accepted which recipient's mail; `read_journal` reads it.
     """
     command = [sys.executable, "-m", "bench.mail_server", *map(str, work), *([str(journal)] if journal else [])]
-    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+    with reaper() as register, subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as server:
+        register(CHILD, server.pid)
         try:
             yield int(server.stdout.readline() if server.stdout else 0)
         finally:

@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -34,6 +35,11 @@ class BenchError(click.ClickException):
 
     def show(self, file: IO[Any] | None = None) -> None:
         click.echo(f"bench: {self.format_message().rstrip('.')}.", err=True)
+
+
+def open_console() -> Console:
+    """As wide as the terminal; into a file or a pipe wide enough that no column is left out."""
+    return Console() if sys.stdout.isatty() else Console(width=240)
 
 
 @contextmanager

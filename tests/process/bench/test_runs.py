@@ -1,8 +1,12 @@
 """Each run of the bench measures end to end on a small load and reports its figures."""
 
 import json
+import os
+import subprocess
 import sys
+import time
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +15,8 @@ import pytest
 from bench.burst import people
 from bench.statement_log import verbs
 from tests.process.bench.running import run_bench
+from tests.process.conftest import ROOT
+from tests.processes import processes_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="what processes use is read from /proc")
 
@@ -117,3 +123,24 @@ def test_the_api_is_measured_beside_a_plain_site(tmp_path: Path) -> None:
 def test_half_of_a_burst_belongs_to_people_with_one_row() -> None:
     rows = Counter(people(1000))
     assert sorted(Counter(rows.values()).items()) == [(1, 500), (5, 50), (50, 5)]
+
+
+def test_a_killed_run_leaves_no_server(open_folder: Path) -> None:
+    """PostgreSQL and the mail server stayed, and the next run shared the machine with them."""
+    command = [sys.executable, "-m", "bench", "batches", "--rows=100000"]
+    environment = {**os.environ, "TMPDIR": str(open_folder)}
+    with subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL) as run:
+        until(lambda: {"postgres", "mail_server"} <= servers(open_folder))
+        run.kill()
+    until(lambda: not processes_of(open_folder))
+
+
+def servers(folder: Path) -> set[str]:
+    return {name for each in processes_of(folder) for name in ("postgres", "mail_server") if name in each}
+
+
+def until(is_so: Callable[[], object]) -> None:
+    end = time.monotonic() + 60
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
