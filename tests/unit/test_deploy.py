@@ -20,7 +20,7 @@ OURS = {name: service for name, service in COMPOSE.items() if service["image"] =
 UNITS = sorted((DEPLOY / "systemd").glob("*.service"))
 
 
-@pytest.mark.parametrize("name", OURS.keys() - {"secrets"})
+@pytest.mark.parametrize("name", sorted(OURS.keys() - {"secrets"}))
 def test_a_service_of_the_compose_file_is_a_command_with_settings(name: str) -> None:
     service = OURS[name]
     assert service["command"][0] in COMMANDS
