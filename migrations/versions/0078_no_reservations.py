@@ -29,9 +29,3 @@ def upgrade() -> None:
           )
         """
     )
-
-
-def downgrade() -> None:
-    """The release before takes failed entries over, too; functions that it does not know must not stay behind."""
-    op.execute("DROP FUNCTION IF EXISTS snooze_obstacle(email_snoozes)")
-    op.execute("DROP FUNCTION IF EXISTS snooze_send_is_open")
