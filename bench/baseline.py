@@ -1,8 +1,8 @@
 """The baseline: the statements of a delivery and as many mails in a bare loop, without any of Snoozer's checks.
 
-It marks a whole batch, sends it over a few connections in lockstep, records and finalizes it. It has no timeouts and no
-recovery, and sends canned mails unless it is to compose them as a worker does. A worker's figures are divided by those
-that it reaches in the same minutes.
+It authorises a whole batch, sends it over a few connections in lockstep, records and finalizes it. It has no timeouts
+and no recovery, and sends canned mails unless it is to compose them as a worker does. A worker's figures are divided by
+those that it reaches in the same minutes.
 """
 
 import socket
@@ -20,10 +20,11 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from bench import mails
 from snoozer.db.engine import PLAN_MAX_USES
 from snoozer.db.statements import statement
-from snoozer.queue.ledger import Reserved
+from snoozer.queue.reminder import Send
 
 LEASE = timedelta(seconds=90)
 USES_PER_BATCH = 3
+POLICY = {"hold": LEASE, "hold_for_operator": False, "max_resends": 2, "lookups": 0, "only_connected": False}
 
 
 class SmtpConnection:
@@ -63,7 +64,7 @@ def canned(send: dict[str, Any]) -> bytes:
 
 
 def composed(send: dict[str, Any]) -> bytes:
-    return mails.composed(Reserved.of(**send).send)
+    return mails.composed(Send(**send))
 
 
 def drain(
@@ -73,7 +74,7 @@ def drain(
     smtp_connections = [SmtpConnection(port) for _ in range(connections)]
     with connect(url) as database:
         for sends in batches(database, size=batch, worker=worker):
-            mark(database, sends)
+            authorise(database, sends)
             for first in range(0, len(sends), connections):
                 pairs = list(zip(smtp_connections, sends[first : first + connections], strict=False))
                 for smtp, send in pairs:
@@ -91,34 +92,29 @@ def connect(url: str) -> "psycopg.Connection[dict[str, Any]]":
 
 
 def batches(database: "psycopg.Connection[Any]", *, size: int, worker: str) -> Iterator[list[dict[str, Any]]]:
-    """Yield one batch after the other, claimed and reserved, until nothing is due.
+    """Yield one batch after the other, claimed, until nothing is due.
 
     Plans are discarded as often as by the product's sessions, which are used three times for a batch.
     """
     for number in count(1):
         if number * USES_PER_BATCH % PLAN_MAX_USES < USES_PER_BATCH:
             database.execute(sql("session/discard_plans"))
-        sends = claim_and_reserve(database, batch=size, worker=worker)
+        sends = claim_mails(database, batch=size, worker=worker)
         if not sends:
             return
         yield sends
 
 
-def claim_and_reserve(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
-    """Claim and reserve a batch, in one transaction."""
+def claim_mails(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
+    """Claim a batch and read its mails, in one transaction."""
     with database.transaction():
         claims = claim(database, batch=batch, worker=worker)
         values = {
             "worker": worker,
             "ids": [claimed["id"] for claimed in claims],
             "domain": "snoozer.example",
-            "hold": LEASE,
-            "hold_for_operator": False,
-            "lookups": 0,
-            "only_connected": False,
-            "max_resends": 2,
         }
-        return database.execute(sql("ledger/reserve"), values).fetchall()
+        return database.execute(sql("ledger/list_sendable"), values | POLICY).fetchall()
 
 
 def claim(database: "psycopg.Connection[Any]", *, batch: int, worker: str) -> list[dict[str, Any]]:
@@ -147,15 +143,15 @@ def claim_values(*, batch: int, worker: str) -> dict[str, object]:
     }
 
 
-def mark(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
+def authorise(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
     """Authorise the final dots of a batch."""
-    values = {
-        "send_ids": [send["id"] for send in sends],
-        "snooze_ids": [send["snooze_id"] for send in sends],
-        "claim_tokens": [send["claim_token"] for send in sends],
-        "digests": ["0" * 64] * len(sends),
-    }
-    database.execute(sql("ledger/mark"), values)
+    names = (
+        *("snooze_id", "claim_token", "reminder_message_id", "digest_id"),
+        *("subject", "sender_email", "note", "zone", "locale"),
+    )
+    values: dict[str, Any] = {f"{name}s": [send[name] for send in sends] for name in names}
+    values |= {"digests": ["0" * 64] * len(sends), "members": [None] * len(sends)}
+    database.execute(sql("ledger/authorise"), values | POLICY)
 
 
 def finish(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:

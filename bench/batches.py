@@ -12,7 +12,7 @@ from bench.environment import Environment, scratch_environment
 from bench.report import Progress, open_console, progress_bar, table, write_json
 from bench.usage import counters, cpu_seconds, tree_cpu_seconds
 
-STEPS = ("claim and reserve", "mark", "record and finalize")
+STEPS = ("claim", "authorise", "record and finalize")
 WANTED_RATIO = 1.3
 
 
@@ -81,7 +81,7 @@ def measure(environment: Environment, *, size: int, rows: int, progress: Progres
             if sends is None:
                 break
             marks.append(cpu_seconds(pid))
-            baseline.mark(database, sends)
+            baseline.authorise(database, sends)
             marks.append(cpu_seconds(pid))
             baseline.finish(database, sends)
             marks.append(cpu_seconds(pid))

@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0077, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0078, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -81,6 +81,50 @@ CREATE TABLE email_snoozes (
     CONSTRAINT ck_email_snoozes_times_are_of_this_age CHECK ((((remind_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (remind_at <= '9999-01-01 00:00:00+00'::timestamp with time zone)) AND ((scheduled_for >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (scheduled_for <= '9999-01-01 00:00:00+00'::timestamp with time zone))))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.02', autovacuum_vacuum_cost_limit='2000');
+
+CREATE TABLE reminder_sends (
+    id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    user_email text NOT NULL,
+    message_id text NOT NULL,
+    scheduled_for timestamp with time zone NOT NULL,
+    channel text DEFAULT 'email'::text NOT NULL,
+    bucket smallint NOT NULL,
+    reminder_message_id text,
+    state text NOT NULL,
+    claim_token uuid,
+    subject text,
+    sender_email text,
+    note text,
+    zone text NOT NULL,
+    bytes_sha256 text,
+    smtp_code integer,
+    enhanced_code text,
+    reply text,
+    queue_id text,
+    resends smallint DEFAULT 0 NOT NULL,
+    late boolean DEFAULT false NOT NULL,
+    reserved_at timestamp with time zone NOT NULL,
+    dot_authorised_at timestamp with time zone,
+    uncertain_at timestamp with time zone,
+    sent_at timestamp with time zone,
+    resolution text,
+    resolved_by text,
+    resolved_at timestamp with time zone,
+    looks smallint DEFAULT 0 NOT NULL,
+    looked_at timestamp with time zone,
+    refusals smallint DEFAULT 0 NOT NULL,
+    delayed_by text,
+    locale text,
+    late_from timestamp with time zone,
+    CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
+    CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
+    CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
+    CONSTRAINT ck_reminder_sends_sending_is_marked CHECK (((state <> 'sending'::text) OR ((dot_authorised_at IS NOT NULL) AND (bytes_sha256 IS NOT NULL)))),
+    CONSTRAINT ck_reminder_sends_sent_is_dated CHECK (((state = 'sent'::text) = (sent_at IS NOT NULL))),
+    CONSTRAINT ck_reminder_sends_state CHECK ((state = ANY (ARRAY['reserved'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'uncertain'::text])))
+)
+WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
 
 CREATE TABLE accepted_timelines (
     id bigint NOT NULL,
@@ -451,50 +495,6 @@ CREATE TABLE pauses (
     CONSTRAINT ck_pauses_value CHECK (((kind = 'all'::text) = (value = ''::text)))
 );
 
-CREATE TABLE reminder_sends (
-    id bigint NOT NULL,
-    snooze_id bigint NOT NULL,
-    user_email text NOT NULL,
-    message_id text NOT NULL,
-    scheduled_for timestamp with time zone NOT NULL,
-    channel text DEFAULT 'email'::text NOT NULL,
-    bucket smallint NOT NULL,
-    reminder_message_id text,
-    state text NOT NULL,
-    claim_token uuid,
-    subject text,
-    sender_email text,
-    note text,
-    zone text NOT NULL,
-    bytes_sha256 text,
-    smtp_code integer,
-    enhanced_code text,
-    reply text,
-    queue_id text,
-    resends smallint DEFAULT 0 NOT NULL,
-    late boolean DEFAULT false NOT NULL,
-    reserved_at timestamp with time zone NOT NULL,
-    dot_authorised_at timestamp with time zone,
-    uncertain_at timestamp with time zone,
-    sent_at timestamp with time zone,
-    resolution text,
-    resolved_by text,
-    resolved_at timestamp with time zone,
-    looks smallint DEFAULT 0 NOT NULL,
-    looked_at timestamp with time zone,
-    refusals smallint DEFAULT 0 NOT NULL,
-    delayed_by text,
-    locale text,
-    late_from timestamp with time zone,
-    CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
-    CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
-    CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
-    CONSTRAINT ck_reminder_sends_sending_is_marked CHECK (((state <> 'sending'::text) OR ((dot_authorised_at IS NOT NULL) AND (bytes_sha256 IS NOT NULL)))),
-    CONSTRAINT ck_reminder_sends_sent_is_dated CHECK (((state = 'sent'::text) = (sent_at IS NOT NULL))),
-    CONSTRAINT ck_reminder_sends_state CHECK ((state = ANY (ARRAY['reserved'::text, 'sending'::text, 'sent'::text, 'failed'::text, 'uncertain'::text])))
-)
-WITH (autovacuum_vacuum_scale_factor='0.05', autovacuum_vacuum_threshold='1000', autovacuum_analyze_scale_factor='0.05');
-
 CREATE TABLE reminder_sends_archive (
     finished_at timestamp with time zone NOT NULL,
     id bigint NOT NULL,
@@ -600,11 +600,6 @@ CREATE TABLE workers (
 )
 WITH (fillfactor='50');
 
-CREATE TABLE message_originals (
-    id bigint NOT NULL,
-    original bytea NOT NULL
-);
-
 CREATE UNLOGGED TABLE list_changes (
     transaction_id bigint NOT NULL,
     people integer[] NOT NULL
@@ -687,6 +682,11 @@ CREATE SEQUENCE mailboxes_id_seq
     CACHE 1;
 
 ALTER SEQUENCE mailboxes_id_seq OWNED BY mailboxes.id;
+
+CREATE TABLE message_originals (
+    id bigint NOT NULL,
+    original bytea NOT NULL
+);
 
 CREATE SEQUENCE messages_id_seq
     START WITH 1

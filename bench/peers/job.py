@@ -96,7 +96,6 @@ def composed(job: dict[str, Any]) -> bytes:
 
     now = datetime.now(UTC)
     send = Send(
-        id=job["number"],
         snooze_id=job["number"],
         claim_token=TOKEN,
         user_email=job["user_email"],

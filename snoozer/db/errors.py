@@ -76,6 +76,11 @@ def is_transient(error: SQLAlchemyError) -> bool:
     return bool(error.connection_invalidated) or isinstance(error, OperationalError | InterfaceError)
 
 
+def is_lasting(error: SQLAlchemyError) -> bool:
+    """True if the same statement fails until something is mended, such as a missing right."""
+    return not (is_transient(error) or (isinstance(error, DBAPIError) and is_conflict(error)))
+
+
 def is_of_rows(error: DBAPIError) -> bool:
     """True if other rows may succeed. A missing table, or a missing right, is missing for every row."""
     return not (is_transient(error) or isinstance(error, ProgrammingError))

@@ -8,6 +8,8 @@ from typing import Literal, get_args
 State = Literal["asleep", "due", "claimed", "sent", "cancelled", "retired", "paused"]
 Answer = Literal["yes", "no", "perhaps", "not yet"]
 
+_REFUSED_FOR_GOOD = 500
+
 _PUBLIC: dict[str, State] = {state: state for state in get_args(State)}
 _PUBLIC |= {"waiting": "due", "uncertain": "due", "held": "claimed", "leaving": "claimed", "case": "retired"}
 
@@ -18,8 +20,12 @@ def public_state(state: str, why: str | None) -> State:
     return "asleep" if why == "rest" else _PUBLIC[state]
 
 
-def was_sent(state: str | None, resolution: str | None) -> Answer:
-    """Whether a reminder was sent, by its entry in the ledger; `state` is None without an entry."""
+def was_sent(state: str | None, resolution: str | None, smtp_code: int | None) -> Answer:
+    """Whether a reminder was sent, by its entry in the ledger; `state` is None without an entry. A failed reminder
+    may still be sent, unless the server refused it for good or a person gave it up."""
     if state in {"sending", "uncertain"} or (state, resolution) == ("failed", "dismissed"):
         return "perhaps"
-    return "yes" if state == "sent" else "not yet" if state == "reserved" else "no"
+    if state == "sent":
+        return "yes"
+    is_over = (smtp_code or 0) >= _REFUSED_FOR_GOOD or resolution in {"dropped", "no longer wanted"}
+    return "no" if state is None or is_over else "not yet"

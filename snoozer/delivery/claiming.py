@@ -1,8 +1,8 @@
-"""Claim due snoozes and reserve their sends: which rows are next, and one transaction that takes them.
+"""Claim due snoozes with their mails: which rows are next, and one transaction that takes them.
 
 Rows come by priority and fairly between users, without rescanning the index. Users with more than a tenth of a full
 batch are heavy users; once known, the others are claimed before them. Rows with a serialization key, and rows that lost
-a worker, have lanes of their own. A row that the ledger refuses is claimed without a send, and fails alone.
+a worker, have lanes of their own.
 """
 
 import logging
@@ -17,11 +17,9 @@ from typing import Any
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.errors import is_conflict, is_row_error, is_timeout
+from snoozer.db.errors import is_conflict, is_timeout
 from snoozer.db.schema import SUPPORTED_SCHEMA
-from snoozer.delivery import refused_rows
-from snoozer.delivery.refused_rows import ReserveError
-from snoozer.queue import digests, events, ledger, queue
+from snoozer.queue import digests, ledger, queue
 from snoozer.queue.limits import DEFAULT_PRIORITY, MAX_PRIORITY
 from snoozer.queue.queue import Buckets, Claims, Lane, Position, PriorityLevel
 from snoozer.queue.reminder import Claim, Send, UncertainPolicy
@@ -79,11 +77,10 @@ class DeliveryConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """A claim and its send; no send if the ledger has it sent, in flight or on hold, or refuses it (`error`)."""
+    """A claim and its mail; no mail if none must be sent now."""
 
     claim: Claim
     send: Send | None
-    error: ReserveError | None = None
 
 
 class TrailingCursor:
@@ -344,29 +341,21 @@ def _heavy_users(claims: Claims, *, room: int) -> list[str]:
     return [user for user, count in counts.items() if count > share]
 
 
-def claim_and_reserve(
+def claim_mails(
     engine: Engine, *, config: DeliveryConfig, claim: Callable[[Connection], list[Claim]], failpoint: FailpointHook
 ) -> list[Delivery]:
-    """Call `claim` and reserve the sends of its claims, in one transaction; row by row once a row was refused.
+    """Call `claim` and read the mails of its claims, in one transaction, which writes nothing to the ledger.
 
     Returns an empty list if other workers claimed the same rows at the same time, or the claim timed out, repeatedly.
     """
-    individually = False
     for _ in range(MAX_CONFLICTS):
         try:
             with engine.begin() as connection:
                 claims = claim(connection)
                 for claimed in claims:
                     failpoint("claimed", claimed.message_id)
-                reserve = partial(_reserve_all, connection, config=config)
-                if individually:
-                    sends, failed = refused_rows.reserve_individually(connection, claims=claims, reserve=reserve)
-                else:
-                    sends, failed = reserve(claims), {}
+                sends = _list_sendable(connection, claims, config=config) if claims else {}
         except DBAPIError as error:
-            if is_row_error(error) and not individually:
-                individually = True
-                continue
             if is_timeout(error):
                 log.warning("a claim exceeded the statement timeout; claiming fewer rows")
                 continue
@@ -377,24 +366,17 @@ def claim_and_reserve(
             continue
         for claimed in claims:
             failpoint("reserved", claimed.message_id)
-        errors = refused_rows.reserve_errors(failed, others=len(claims) - len(failed)) if failed else {}
-        return [Delivery(claim=one, send=sends.get(one.id), error=errors.get(one.id)) for one in claims]
+        return [Delivery(claim=one, send=sends.get(one.id)) for one in claims]
     return []
 
 
-def _reserve_all(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Send]:
-    if not claims:
-        return {}
-    reserved = ledger.reserve(
+def _list_sendable(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Send]:
+    found = ledger.list_sendable(
         connection,
         worker=config.worker,
         ids=[claim.id for claim in claims],
         domain=config.domain,
         uncertainty=config.uncertainty,
     )
-    for entry in reserved:
-        if entry.resent:
-            events.append(connection, snooze_id=entry.send.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
-    sends = {entry.send.snooze_id: entry.send for entry in reserved}
-    gathering = [send for send in sends.values() if send.digest_id is not None]
-    return sends | digests.add_members(connection, gathering) if gathering else sends
+    gathering = [send for send in found if send.digest_id is not None]
+    return {send.snooze_id: send for send in found} | (digests.add_members(connection, gathering) if gathering else {})

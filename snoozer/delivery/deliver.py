@@ -17,6 +17,7 @@ from opentelemetry.trace import use_span
 from snoozer import telemetry
 from snoozer.delivery.claiming import Delivery, DeliveryConfig
 from snoozer.delivery.holds import uncertain_error
+from snoozer.delivery.refused_rows import RefusedRow
 from snoozer.delivery.settling import Ending
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
@@ -59,10 +60,10 @@ class Tools:
 
 
 class Job:
-    """One delivery, from a claim with its send to an `Ending`; the mail of an SMTP session.
+    """One delivery, from a claim with its mail to an `Ending`; the mail of an SMTP session.
 
-    `on_body_sent` is called when its mark is due, and then `authorise` or `deny`; `on_retry` when it needs another
-    session; `on_end` once, with the ending.
+    `on_body_sent` is called when its dot must be authorised, and then `send_dot`, `deny` or `refuse`; `on_retry` when
+    it needs another session; `on_end` once, with the ending.
     """
 
     def __init__(
@@ -95,9 +96,9 @@ class Job:
 
     @property
     def send(self) -> Send:
-        """Raises LookupError if the ledger reserved no send."""
+        """Raises LookupError if there is no mail."""
         if self.delivery.send is None:
-            raise LookupError("The ledger reserved no send.")
+            raise LookupError("There is no mail.")
         return self.delivery.send
 
     @property
@@ -124,8 +125,8 @@ class Job:
         self._drop()
         self._end(Ending(claim=self.claim, outcome=DeliveryOutcome.UNCLAIMED))
 
-    def authorise(self) -> None:
-        """Send the dot, as its mark is committed, unless the local fence forbids it."""
+    def send_dot(self) -> None:
+        """Send the dot, as it is authorised and that is committed, unless the local fence forbids it."""
         session = self.session
         if self.has_ended or session is None:
             return
@@ -152,6 +153,13 @@ class Job:
         outcome = DeliveryOutcome.LOST if may_be_marked else DeliveryOutcome.UNCLAIMED
         refusal = self._no_dot() if may_be_marked else None
         self._end(Ending(claim=self.claim, outcome=outcome, refusal=refusal))
+
+    def refuse(self, row: RefusedRow) -> None:
+        """Send no dot, because the ledger cannot take the row."""
+        if not self.has_ended:
+            self._drop()
+            self._error = labels.LEDGER_REFUSED
+            self._release(row.error, attempts_used=row.attempts_used, permanent=row.permanent)
 
     def postpone(self, error: ServerUnavailable | CircuitOpen) -> None:
         """Give the claim back because no connection could be opened: no attempt is spent."""
@@ -231,11 +239,7 @@ class Job:
             self.postpone(error)
 
     def _prepare(self) -> bool:
-        error = self.delivery.error
-        if error is not None:
-            self._error = labels.LEDGER_REFUSED
-            self._release(error.error, attempts_used=error.attempts_used, permanent=error.permanent)
-        elif self.delivery.send is None:
+        if self.delivery.send is None:
             self._error = labels.COPY_IN_FLIGHT
             self._end(Ending(claim=self.claim, outcome=None))
         else:
@@ -276,7 +280,6 @@ class Job:
         reply = rejected.reply
         refusal = Refusal(
             send=self.send,
-            permanent=rejected.permanent,
             reply=reply.text,
             smtp_code=reply.code,
             enhanced_code=reply.enhanced_code,
@@ -336,7 +339,7 @@ class Job:
         self._end(Ending(claim=self.claim, outcome=outcome, failure=failure, refusal=refusal, silence=silence))
 
     def _no_dot(self) -> Refusal:
-        return Refusal(send=self.send, permanent=False, reply=DOT_NOT_SENT)
+        return Refusal(send=self.send, reply=DOT_NOT_SENT)
 
     def _end(self, ending: Ending) -> None:
         if not self.has_ended:

@@ -1,6 +1,5 @@
-"""Why a claim is given back, or ends, without a mail of its own, if the ledger did not reserve its send: operators have
-paused it, a rest of its owner defers it, it is in a digest, it was sent already, its message is back, or it may have
-been sent and waits."""
+"""Why a claim is given back, or ends, without a mail of its own: operators have paused it, a rest of its owner defers
+it, it is in a digest, it was sent already, its message is back, or it may have been sent and waits."""
 
 import logging
 from collections.abc import Collection, Iterable, Sequence
@@ -47,7 +46,7 @@ class Resolution:
 
 
 def resolve(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Resolution]:
-    """The resolution of each of these claims, whose sends the ledger did not reserve, by snooze."""
+    """The resolution of each of these claims, whose mails must not be sent now, by snooze."""
     pauses = queue.pauses(connection, held=queue.held(claims))
     paused = {id: Resolution(outcome=DeliveryOutcome.UNCLAIMED, hold=Pause(id=pause)) for id, pause in pauses.items()}
     claims = [claim for claim in claims if claim.id not in paused]
@@ -102,7 +101,7 @@ def _resolve(
     is_final = known is not None and (known.resends >= MAX_RESENDS or config.uncertainty.for_operator)
     if known is not None and (known.state == "awaited" or (digest and not (known.state == "uncertain" and is_final))):
         return Resolution(outcome=DeliveryOutcome.UNCLAIMED, hold=known.hold_left)
-    if deferral is not None and (known is None or known.state in {"reserved", "failed"}):
+    if deferral is not None and (known is None or known.state == "failed"):
         # The claim was deferred when it was made: the rest is over, or was not known.
         return Resolution(outcome=DeliveryOutcome.UNCLAIMED, hold=MOMENT)
     fail = partial(Failure, id=claim.id, claim_token=claim.claim_token, attempts_used=0)

@@ -9,20 +9,24 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from enum import Enum, auto
 from threading import Event, Thread
 from typing import Generic, TypeVar
+from uuid import UUID
 
-from sqlalchemy import Engine
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from snoozer.db.engine import autocommit
-from snoozer.db.errors import is_unavailable
-from snoozer.delivery.claiming import Delivery
+from snoozer.db.errors import is_lasting, is_row_error, is_unavailable
+from snoozer.delivery.claiming import ROUTE, Delivery
 from snoozer.delivery.deliver import Job, Tools
+from snoozer.delivery.refused_rows import Dot, RefusedRow, authorise_individually
 from snoozer.delivery.settling import Ending, PendingEnding, Settler
 from snoozer.mail.smtp.errors import CircuitOpen, ServerUnavailable
-from snoozer.queue import ledger, queue
-from snoozer.queue.reminder import Claim, DeliveryOutcome
+from snoozer.queue import events, ledger, queue
+from snoozer.queue.queue import HeldClaims
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Send
 
 TICK_SECONDS = 1.0
 STALL_SECONDS = 60.0
@@ -38,6 +42,15 @@ ENDINGS_SIZE, ENDINGS_LINGER_SECONDS = 100, 0.005
 
 Request = TypeVar("Request")
 Result = TypeVar("Result")
+
+
+class Verdict(Enum):
+    """Whether a dot may be sent: yes, not now (the row is locked, has changed or has an obstacle), or the claim is
+    lost."""
+
+    AUTHORISED = auto()
+    NOT_NOW = auto()
+    LOST = auto()
 
 
 class BatchExecutor(Generic[Request, Result]):
@@ -154,10 +167,12 @@ class DeliveryPipeline:
         self._ticks = self._seen_ticks = 0
         self._seen_at = clock()
         self._stalled_for = 0.0
-        self._marks: BatchExecutor[Job, bool | None] = BatchExecutor(
-            self._mark,
+        # Why no dot can be authorised until something is mended: a missing right or column.
+        self.failure: SQLAlchemyError | None = None
+        self._marks: BatchExecutor[Job, Verdict | RefusedRow] = BatchExecutor(
+            self._authorise,
             name="marks",
-            on_result=self._on_mark,
+            on_result=self._on_verdict,
             full=lambda: (len(self._jobs) - self._pool.slow) // MARK_SHARE,
             linger=MARK_LINGER_SECONDS,
         )
@@ -301,26 +316,59 @@ class DeliveryPipeline:
                 job.prepare()
                 return
 
-    def _mark(self, jobs: Sequence[Job]) -> list[bool | None]:
-        """Returns True if the dot may be sent, None if the row is locked."""
-        with autocommit(self._engine) as connection:
-            authorised = ledger.mark(connection, dots=[(job.send, job.digest) for job in jobs])
-            denied = [job.claim for job in jobs if job.send.claim_token not in authorised]
-            try:
-                owned = queue.owned(connection, held=[(one.id, one.claim_token) for one in denied]) if denied else set()
-            except SQLAlchemyError:
-                # The marks are committed all the same; ask for the others again.
-                owned = {one.id for one in denied}
-        return [job.send.claim_token in authorised or (None if job.claim.id in owned else False) for job in jobs]
+    def _authorise(self, jobs: Sequence[Job]) -> list[Verdict | RefusedRow]:
+        """The verdict on each dot, after the commit."""
+        dots = [(job.send, job.digest) for job in jobs]
+        refused: dict[int, RefusedRow] = {}
+        try:
+            # The events of resends belong to the same transaction; without them, a single statement needs none.
+            may_resend = any(send.resends for send, _ in dots)
+            with self._engine.begin() if may_resend else autocommit(self._engine) as connection:
+                authorised = self._authorise_all(connection, dots)
+        except DBAPIError as error:
+            if not is_row_error(error):
+                raise
+            authorised, refused = authorise_individually(self._engine, dots=dots, authorise=self._authorise_all)
+        denied = [(send.snooze_id, send.claim_token) for send, _ in dots if send.claim_token not in authorised]
+        owned = self._owned(denied) if denied else set()
 
-    def _on_mark(self, job: Job, result: bool | Exception | None) -> None:
+        def verdict(send: Send) -> Verdict | RefusedRow:
+            if send.claim_token in authorised:
+                return Verdict.AUTHORISED
+            denial = Verdict.NOT_NOW if send.snooze_id in owned else Verdict.LOST
+            return refused.get(send.snooze_id, denial)
+
+        return [verdict(send) for send, _ in dots]
+
+    def _authorise_all(self, connection: Connection, dots: Sequence[Dot]) -> set[UUID]:
+        config = self._tools.config
+        authorised = ledger.authorise(connection, dots=dots, uncertainty=config.uncertainty)
+        for one in authorised:
+            if one.resent:
+                events.append(connection, snooze_id=one.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
+        return {one.claim_token for one in authorised}
+
+    def _owned(self, denied: HeldClaims) -> set[int]:
+        try:
+            with autocommit(self._engine) as connection:
+                return queue.owned(connection, held=denied)
+        except SQLAlchemyError:
+            # Others are authorised all the same; ask for these again.
+            return {id for id, _ in denied}
+
+    def _on_verdict(self, job: Job, result: Verdict | RefusedRow | Exception) -> None:
         job.is_marking = False
         job.mark_tries += 1
-        if result is True:
-            job.authorise()
-        elif result is None and job.mark_tries < MARK_TRIES:
+        if result is Verdict.AUTHORISED:
+            job.send_dot()
+        elif isinstance(result, RefusedRow):
+            job.refuse(result)
+        elif result is Verdict.NOT_NOW and job.mark_tries < MARK_TRIES:
             self._loop.call_later(MARK_PAUSE, self._request_mark, job)
         else:
+            if isinstance(result, SQLAlchemyError) and is_lasting(result):
+                self.failure = result
+                self._wakeup.set()
             # The commit may have succeeded although its reply was lost.
             job.deny(may_be_marked=isinstance(result, Exception))
 

@@ -1,23 +1,27 @@
-"""Rows that the ledger refuses: finding them in a batch, and deciding what happens to each."""
+"""Rows that the ledger refuses: finding them among the dots of a batch, and deciding what happens to each."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from uuid import UUID
 
-from sqlalchemy import Connection
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.bisection import bisect
 from snoozer.db.errors import is_row_error, sqlstate
-from snoozer.queue.reminder import Claim, Send
+from snoozer.queue.reminder import Send
 
 log = logging.getLogger(__name__)
 
 INDEX_ROW_TOO_LONG = "54000"
 
+# A mail and the sha256 of its bytes.
+Dot = tuple[Send, str]
+
 
 @dataclass(frozen=True, kw_only=True)
-class ReserveError:
+class RefusedRow:
     """Why the ledger refuses a row. `permanent` if the row is surely at fault, so that it becomes a case; otherwise it
     is tried again, with an attempt spent or not."""
 
@@ -26,19 +30,22 @@ class ReserveError:
     permanent: bool
 
 
-def reserve_individually(
-    connection: Connection, *, claims: Sequence[Claim], reserve: Callable[[Sequence[Claim]], dict[int, Send]]
-) -> tuple[dict[int, Send], dict[int, DBAPIError]]:
-    """Reserve all of these but the rows that fail; returns the sends, and the errors, by snooze id."""
-    sends, failed = bisect(connection, claims, reserve, is_row_error=is_row_error)
-    return {id: send for part in sends for id, send in part.items()}, {claim.id: error for claim, error in failed}
+def authorise_individually(
+    engine: Engine, *, dots: Sequence[Dot], authorise: Callable[[Connection, Sequence[Dot]], set[UUID]]
+) -> tuple[set[UUID], dict[int, RefusedRow]]:
+    """Authorise all of these but the rows that fail, in one transaction; returns the claims that may send, and the rows
+    that were refused, by snooze."""
+    with engine.begin() as connection:
+        parts, errors = bisect(connection, dots, lambda part: authorise(connection, part), is_row_error=is_row_error)
+    failed = {send.snooze_id: error for (send, _), error in errors}
+    return set().union(*parts), _refused_rows(failed, others=len(dots) - len(failed))
 
 
-def reserve_errors(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, ReserveError]:
-    """The errors of rows that were refused, while `others` rows were reserved.
+def _refused_rows(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, RefusedRow]:
+    """The rows that were refused with these errors, by snooze, while `others` rows were not.
 
-    If others were reserved, or a text is too long for the index, the row is surely at fault. If several rows were
-    refused and none reserved, the ledger itself may be broken, and no attempt is spent.
+    If others were accepted, or a text is too long for the index, the row is surely at fault. If several rows were
+    refused and no other accepted, the ledger itself may be broken, and no attempt is spent.
     """
     for id, error in failed.items():
         log.warning("the ledger cannot take snooze %d (SQLSTATE %s)", id, sqlstate(error))
@@ -46,7 +53,7 @@ def reserve_errors(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int
         log.error("the ledger took none of %d rows; see whether its table is as it should be", len(failed))
     attempts_used = 1 if others or len(failed) == 1 else 0
     return {
-        id: ReserveError(
+        id: RefusedRow(
             error=_error_message(error),
             attempts_used=attempts_used,
             permanent=others > 0 or sqlstate(error) == INDEX_ROW_TOO_LONG,

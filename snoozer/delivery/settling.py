@@ -39,7 +39,7 @@ LOCKED_SECONDS = 10.0
 class Ending:
     """How one delivery ended: the ledger entry to record, and what happens to the claim.
 
-    `outcome` None asks the ledger, which did not reserve the send. A claim is finished for SENT, ALREADY_SENT and
+    `outcome` None asks the database why no mail may be sent. A claim is finished for SENT, ALREADY_SENT and
     RETURNED (its message is back, and no reminder is wanted), released with a `failure`, else given back, to be due
     again when its `hold` ends. `silence` is why no reply came after the dot.
     """
@@ -291,7 +291,9 @@ def _record_in_ledger(connection: Connection, endings: Iterable[Ending], *, conf
     silences = [one.silence for one in endings if one.silence is not None]
     if silences:
         uncertain = ledger.mark_uncertain(connection, silences=silences)
-        lines = [(send.snooze_id, {"reason": reason}) for send, reason in silences if send.id in uncertain]
+        lines = [
+            (send.snooze_id, {"reason": reason}) for send, reason in silences if send.reminder_message_id in uncertain
+        ]
         events.append_many(connection, kind="uncertain", actor=config.actor, route=ROUTE, lines=lines)
 
 

@@ -18,7 +18,7 @@ from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, FairScheduler, claim_and_reserve
+from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, FairScheduler, claim_mails
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
 from snoozer.delivery.key_sweep import KeySweep
@@ -187,8 +187,10 @@ class Worker:
 
         A poison row, which lost more than one worker, is delivered alone: no row is claimed until all other deliveries
         have ended, and then until it has. Other rows wait only some seconds for that. Rows that lost one worker are
-        claimed a few at a time.
+        claimed a few at a time. Raises SQLAlchemyError if no dot can be authorised until something is mended.
         """
+        if self._pipeline.failure is not None:
+            raise self._pipeline.failure
         if self._config.claims_nothing or not self._heartbeat.is_healthy or not self._has_room:
             return 0
         # The last batch is reported first: without it, the breaker would let too much through.
@@ -313,7 +315,7 @@ class Worker:
                 held = queue.claimed_by(connection, worker=self._config.worker)
                 queue.unclaim(connection, held=self._heartbeat.untracked(held))
         since, self._lost_reply = boot_time(), True
-        deliveries = claim_and_reserve(self._engine, config=self._config, claim=claim, failpoint=self._failpoint)
+        deliveries = claim_mails(self._engine, config=self._config, claim=claim, failpoint=self._failpoint)
         self._lost_reply = False
         self._heartbeat.track((delivery.claim for delivery in deliveries), since=since)
         claims = [delivery.claim for delivery in deliveries]

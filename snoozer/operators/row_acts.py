@@ -203,7 +203,7 @@ def _change(row: Chosen, operation: Operation, now: datetime) -> Change:
         case "resolve_sent":
             return Change(row.terms, {"send": "sent"})
         case "resolve_resend":
-            return Change(_with(row, outcome=None), {"send": "reserved", "outcome": None}, at_once)
+            return Change(_with(row, outcome=None), {"send": "failed", "outcome": None}, at_once)
     following = _next_time(row, operation.created_at)
     dropped = _with(row, remind_at=following or row.remind_at, outcome=None if following else "cancelled")
     return Change(dropped, {"send": "failed"})

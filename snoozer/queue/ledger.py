@@ -1,15 +1,15 @@
 """The ledger: one function per statement in `sql/queue/ledger`, of the same name.
 
-reserved → sending (mark) → sent (record) · sending → reserved or failed (refuse)
+no entry, failed → sending (authorise) → sent (record) · sending → failed (refuse)
 sending → uncertain (mark_uncertain, expire_orphans, queue.recover)
-uncertain → reserved (reserve, after the hold; resolve) · uncertain → sent (record: a late reply; acknowledge; verify;
-record_lookup; resolve) · uncertain → failed (abandon, dismiss, resolve)
+uncertain → sending (authorise, after the hold) · uncertain → sent (record: a late reply; acknowledge; verify;
+record_lookup; resolve) · uncertain → failed (refuse, reopen, abandon, dismiss, resolve)
 """
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, Self
+from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import Connection
@@ -22,21 +22,17 @@ Resolution = Literal["settled", "resend", "dropped"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Reserved:
-    """A reserved entry; `resent` when it was uncertain before."""
+class Authorised:
+    """A dot that may leave under this claim; `resent` if the reminder may have been sent before."""
 
-    send: Send
+    claim_token: UUID
+    snooze_id: int
     resent: bool
-
-    @classmethod
-    def of(cls, *, resent: bool, **send: Any) -> Self:
-        """From a row, by the names of its columns."""
-        return cls(send=Send(**send), resent=resent)
 
 
 @dataclass(frozen=True, kw_only=True)
 class KnownSend:
-    """The ledger's entry for a promise that could not be reserved; `hold_left` only while it is uncertain.
+    """The ledger's entry for a promise that has no mail of its own now; `hold_left` only while it is uncertain.
 
     Without an entry (`id` None), the return of its message keeps the promise (`state` returned), or may yet (awaited):
     look again after `hold_left`.
@@ -89,30 +85,34 @@ class Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class Refusal:
-    """The server refused a reminder, for good when `permanent`, or no dot was sent.
+    """The server refused a reminder, or no dot was sent.
 
     `of_recipient` when it refused this recipient only, and for now.
     """
 
     send: Send
-    permanent: bool
     reply: str
     smtp_code: int | None = None
     enhanced_code: str | None = None
     of_recipient: bool = False
 
 
-def reserve(
+def list_sendable(
     connection: Connection, *, worker: str, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
-) -> list[Reserved]:
-    """Enter the promises of these claims; promises that were sent, are in flight or on hold are missing from the
-    result.
+) -> list[Send]:
+    """The mails of these claims; claims whose mail must not be sent now are missing."""
+    values = {"worker": worker, "ids": list(ids), "domain": domain, **_policy(uncertainty)}
+    return rows_as(execute(connection, "ledger/list_sendable", **values), Send)
 
-    `domain` is the right side of the reminders' Message-IDs; the left side is a function of snooze and promise.
-    """
-    policy = {**vars(uncertainty), "hold_for_operator": uncertainty.for_operator}
-    values = {"worker": worker, "ids": list(ids), "domain": domain, "max_resends": MAX_RESENDS, **policy}
-    return rows_as(execute(connection, "ledger/reserve", **values), Reserved.of)
+
+def _policy(uncertainty: UncertainPolicy) -> dict[str, Any]:
+    return {
+        "hold": uncertainty.hold,
+        "hold_for_operator": uncertainty.for_operator,
+        "max_resends": MAX_RESENDS,
+        "lookups": uncertainty.lookups,
+        "only_connected": uncertainty.only_connected,
+    }
 
 
 def lookup(connection: Connection, *, snooze_id: int, uncertainty: UncertainPolicy) -> KnownSend | None:
@@ -151,18 +151,27 @@ def record_lookup(
     return execute(connection, "ledger/record_lookup", **values).first() is not None
 
 
-def mark(connection: Connection, *, dots: Sequence[tuple[Send, str]]) -> set[UUID]:
-    """Authorise the final dots of these sends, each with the sha256 of its bytes; returns the claims that may send.
+def authorise(
+    connection: Connection, *, dots: Sequence[tuple[Send, str]], uncertainty: UncertainPolicy
+) -> list[Authorised]:
+    """Authorise the final dots of these mails, each with the sha256 of its bytes.
 
-    The claims of the others were lost, cancelled or expired, and no dot of them may be sent.
+    If a mail is missing from the result, its dot must not be sent: the claim was lost, or the row changed.
     """
     values = {
-        "send_ids": [send.id for send, _ in dots],
         "snooze_ids": [send.snooze_id for send, _ in dots],
         "claim_tokens": [send.claim_token for send, _ in dots],
+        "reminder_message_ids": [send.reminder_message_id for send, _ in dots],
         "digests": [digest for _, digest in dots],
+        "subjects": [send.subject for send, _ in dots],
+        "sender_emails": [send.sender_email for send, _ in dots],
+        "notes": [send.note for send, _ in dots],
+        "zones": [send.zone for send, _ in dots],
+        "locales": [send.locale for send, _ in dots],
+        "digest_ids": [send.digest_id for send, _ in dots],
+        "members": [None if send.digest_id is None or send.bytes_sha256 else len(send.members) for send, _ in dots],
     }
-    return set(execute(connection, "ledger/mark", **values).scalars().all())
+    return rows_as(execute(connection, "ledger/authorise", **values, **_policy(uncertainty)), Authorised)
 
 
 def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:
@@ -213,15 +222,18 @@ def find_reminders(
 def lock(connection: Connection, *, sends: Sequence[Send]) -> set[str]:
     """Lock the entries of these sends; returns the reminders' Message-IDs of the entries locked, without those that
     another transaction has locked."""
-    return set(execute(connection, "ledger/lock", ids=[send.id for send in sends]).scalars())
+    ids = [send.reminder_message_id for send in sends]
+    return set(execute(connection, "ledger/lock", reminder_message_ids=ids).scalars())
 
 
-def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
-    """Record these refusals; returns the ids of the sends that their claims still own."""
+def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[str]:
+    """Record these refusals; returns the reminders' Message-IDs of the entries that their claims still own."""
+    if refused := [one.send for one in refusals if one.smtp_code is not None and one.send.former_token is None]:
+        enter_refused(connection, sends=refused)
     values = {
-        "send_ids": [one.send.id for one in refusals],
+        "reminder_message_ids": [one.send.reminder_message_id for one in refusals],
         "claim_tokens": [one.send.claim_token for one in refusals],
-        "permanents": [one.permanent for one in refusals],
+        "former_tokens": [one.send.former_token for one in refusals],
         "of_recipients": [one.of_recipient for one in refusals],
         "smtp_codes": [one.smtp_code for one in refusals],
         "enhanced_codes": [one.enhanced_code for one in refusals],
@@ -230,11 +242,24 @@ def refuse(connection: Connection, *, refusals: Sequence[Refusal]) -> set[int]:
     return set(execute(connection, "ledger/refuse", **values).scalars())
 
 
-def mark_uncertain(connection: Connection, *, silences: Sequence[tuple[Send, str]]) -> set[int]:
-    """Record that no reply came after the dots of these sends, each for its reason; returns the ids of the sends that
-    became uncertain."""
+def enter_refused(connection: Connection, *, sends: Sequence[Send]) -> None:
+    """Enter mails that the server refused before a dot was authorised, unless they have an entry."""
     values = {
-        "send_ids": [send.id for send, _ in silences],
+        "snooze_ids": [send.snooze_id for send in sends],
+        "promises": [send.scheduled_for for send in sends],
+        "reminder_message_ids": [send.reminder_message_id for send in sends],
+        "claim_tokens": [send.claim_token for send in sends],
+        "zones": [send.zone for send in sends],
+        "locales": [send.locale for send in sends],
+    }
+    execute(connection, "ledger/enter_refused", **values)
+
+
+def mark_uncertain(connection: Connection, *, silences: Sequence[tuple[Send, str]]) -> set[str]:
+    """Record that no reply came after the dots of these sends, each for its reason; returns the reminders' Message-IDs
+    of the sends that became uncertain."""
+    values = {
+        "reminder_message_ids": [send.reminder_message_id for send, _ in silences],
         "claim_tokens": [send.claim_token for send, _ in silences],
         "replies": [reason for _, reason in silences],
     }

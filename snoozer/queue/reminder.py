@@ -80,16 +80,16 @@ class Member:
 
 @dataclass(frozen=True, kw_only=True)
 class Send:
-    """One reminder in the ledger, with everything its bytes are made of.
+    """The mail of a claimed promise, with everything its bytes are made of.
 
     `scheduled_for` is the instant the user was promised, `dated` the Date of the mail: the same instant, or when the
-    snooze was entered if that was later. Both are aware and come from the snooze, so an entry that was lost and made
-    again renders the same bytes. `resends` is how often it was sent again because no reply came, `refusals` how often
-    the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its own,
-    as they are written. The reminder of a digest lists its `members` after this promise.
+    snooze was entered if that was later. All of it comes from the claimed row and its promise, or from the ledger once
+    a dot was authorised (`bytes_sha256`), so it renders the same bytes in every process. `former_token` is the token of
+    the ledger's entry, if there is one. `resends` is how often it was sent again because no reply came, `refusals` how
+    often the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its
+    own, as they are written. The reminder of a digest lists its `members` after this promise.
     """
 
-    id: int
     snooze_id: int
     claim_token: UUID
     user_email: str
@@ -102,6 +102,7 @@ class Send:
     note: str | None
     zone: str
     bytes_sha256: str | None
+    former_token: UUID | None = None
     resends: int = 0
     refusals: int = 0
     thread_ids: str | None = None

@@ -92,12 +92,12 @@ class Site:
         return a_snooze(self.engine, remind_at=NEXT, **columns)
 
     def a_held_snooze(self, **columns: Any) -> int:
-        self.claim, self.send = transitions.a_reserved_send(self.engine, remind_at=FIRST, **columns)
+        self.claim, self.send = transitions.a_held_mail(self.engine, remind_at=FIRST, **columns)
         return self.claim.id
 
     def a_leaving_snooze(self, **columns: Any) -> int:
         id = self.a_held_snooze(**columns)
-        assert transitions.mark(self.engine, self.send)
+        assert transitions.authorise(self.engine, self.send)
         return id
 
     def an_uncertain_snooze(self) -> int:
@@ -110,7 +110,7 @@ class Site:
     def a_refused_snooze(self, *, permanent: bool) -> int:
         id = self.a_held_snooze()
         with self.engine.begin() as connection:
-            refuse_one(connection, self.send, permanent=permanent, reply="451 later")
+            refuse_one(connection, self.send, reply="451 later", smtp_code=451)
             release_one(connection, self.claim, error="451 later", attempts_used=1, delay=HOUR, permanent=permanent)
         return id
 

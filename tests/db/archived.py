@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.delivery.chores import chores
 from snoozer.queue import archive
-from tests.db.transitions import a_reserved_send, finalize, mark, record
+from tests.db.transitions import a_held_mail, authorise, finalize, record
 from tests.factories import a_snooze, now
 
 DAY = timedelta(days=1)
@@ -26,8 +26,8 @@ def finished(engine: Engine, *, at: datetime | None = None, outcome: str = "sent
 
 def sent(engine: Engine, *, age: timedelta = OLD) -> int:
     """A snooze that was claimed, sent and finalized, with this age."""
-    held, send = a_reserved_send(engine, remind_at=now() - age)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine, remind_at=now() - age)
+    assert authorise(engine, send)
     record(engine, send)
     assert finalize(engine, held)
     with engine.begin() as connection:

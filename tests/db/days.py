@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 from sqlalchemy import Engine, text
 
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_mails, no_failpoint
 from snoozer.delivery.settling import Ending, settle
 from snoozer.queue import queue
 from snoozer.queue.reminder import UncertainPolicy
@@ -70,7 +70,7 @@ def pass_rest(engine: Engine) -> None:
 def take(engine: Engine) -> list[Delivery]:
     """What a worker claims and reserves."""
     claim = partial(queue.claim, worker=CONFIG.worker, batch_size=99, lease=HOUR)
-    return claim_and_reserve(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
+    return claim_mails(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
 
 
 def turn(engine: Engine) -> list[Delivery]:

@@ -9,7 +9,7 @@ from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.settling import Ending, settle
 from snoozer.queue.reminder import DeliveryOutcome, Failure, Send
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, turn
-from tests.db.transitions import a_fact, mark
+from tests.db.transitions import a_fact, authorise
 from tests.factories import a_snooze, now, the_row
 from tests.next_try import SECOND, set_next_try
 
@@ -38,10 +38,15 @@ def wake(engine: Engine) -> None:
 
 
 def accept(engine: Engine, deliveries: Sequence[Delivery]) -> None:
+    answer(engine, [one for one in deliveries if one.send is not None and authorise(engine, one.send)])
+
+
+def answer(engine: Engine, deliveries: Sequence[Delivery]) -> None:
+    """The mail server takes these, whose dots were authorised."""
     endings = [
         Ending(claim=one.claim, outcome=DeliveryOutcome.SENT, fact=a_fact(one.send))
         for one in deliveries
-        if one.send is not None and mark(engine, one.send)
+        if one.send is not None
     ]
     with engine.begin() as connection:
         settle(connection, endings, config=CONFIG)
@@ -68,7 +73,7 @@ def outcomes(engine: Engine, ids: Sequence[int]) -> list[str | None]:
 def silent(engine: Engine, delivery: Delivery) -> None:
     """No reply came after the dot."""
     assert delivery.send is not None
-    assert mark(engine, delivery.send)
+    assert authorise(engine, delivery.send)
     failure = Failure(
         id=delivery.claim.id, claim_token=delivery.claim.claim_token, error="x", attempts_used=0, delay=MINUTE
     )

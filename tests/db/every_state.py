@@ -86,7 +86,7 @@ def _leaving(engine: Engine, **columns: Any) -> int:
 
 def _digest(engine: Engine, **columns: Any) -> int:
     id = _put_back(engine, **columns)
-    a_send(engine, id, state="reserved")
+    a_send(engine, id, state="failed")
     a_digest(engine, id)
     return id
 

@@ -11,7 +11,7 @@ from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Claim, Send
 from snoozer.snoozes import occurrences
 from snoozer.snoozes.occurrences import Occurrence
-from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, record, release_one
+from tests.db.transitions import a_held_mail, authorise, mark_uncertain_one, record, release_one
 from tests.factories import HOUR, a_kept_message, now
 
 MESSAGE = "<m@mail.example>"
@@ -60,8 +60,8 @@ def in_flight(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
     a_kept_message(engine, message_id=MESSAGE)
     with engine.begin() as connection:
         connection.execute(text("UPDATE messages SET folder = 'snoozed'"))
-    held, send = a_reserved_send(engine, **{"message_id": MESSAGE, "recurrence": DAILY} | columns)
-    mark(engine, send)
+    held, send = a_held_mail(engine, **{"message_id": MESSAGE, "recurrence": DAILY} | columns)
+    authorise(engine, send)
     return held, send
 
 

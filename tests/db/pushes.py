@@ -12,7 +12,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import mailbox_store
 from snoozer.delivery.chores.returns import return_due
 from snoozer.notify.push_channel import PushChannel, PushSender
-from tests.db.transitions import claim, mark, record, reserve
+from tests.db.transitions import authorise, claim, record, sendable
 from tests.factories import ANN, a_kept_message, a_snooze, now
 from tests.push_service import KEYS, Subscription, subscribe
 
@@ -31,9 +31,9 @@ def comes_back(engine: Engine, *, user_email: str = ANN, **columns: Any) -> int:
 def reminder_is_sent(engine: Engine) -> None:
     """Of the one snooze that is due."""
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    assert mark(engine, entry.send)
-    record(engine, entry.send)
+    [entry] = sendable(engine, held)
+    assert authorise(engine, entry)
+    record(engine, entry)
 
 
 def devices(engine: Engine) -> list[Any]:

@@ -58,7 +58,7 @@ def next_step(connection: Connection, *, actor: Actor, job: Job) -> None:
     """Execute it; the worker knows of it once it is committed."""
     held = [(job.claim.id, job.claim.claim_token)]
     if not job.marked:
-        if ledger.mark(connection, dots=[(job.send, SHA)]):
+        if ledger.authorise(connection, dots=[(job.send, SHA)], uncertainty=NO_HOLD):
             actor.learnt.append(lambda: setattr(job, "marked", True))
         elif not queue.owned(connection, held=held):
             actor.learnt.append(lambda: actor.forget(job))
@@ -78,13 +78,13 @@ def get_no_reply(connection: Connection, *, actor: Actor, job: Job) -> None:
 
 
 def fail(connection: Connection, *, actor: Actor, job: Job) -> None:
-    refuse_one(connection, job.send, permanent=False, reply="451 later")
+    refuse_one(connection, job.send, reply="451 later")
     _release(connection, job.claim, spent=1)
     actor.learnt.append(lambda: actor.forget(job))
 
 
 def resolve_known(connection: Connection, claim: Claim) -> None:
-    """As a worker does with what the ledger did not reserve."""
+    """As a worker does with a claim whose mail must not be sent."""
     known = ledger.lookup(connection, snooze_id=claim.id, uncertainty=NO_HOLD)
     if known is not None and known.state == "sent":
         queue.finalize(connection, held=[(claim.id, claim.claim_token)])

@@ -48,13 +48,13 @@ cancel@sql      cancel  cancel  .       cancel  cancel  cancel  cancel  cancel  
 cancel@command  cancel  .       .       .       cancel  cancel+ .       .       .       .       -over   .       .
 note            note    note    note    note    note    note+   note+   note+   note    note    -over   -over   -over
 options         option  option  option  option  option  option+ option+ option+ option  option  -over   -over   -over
-done            -ahead  -ahead  -ahead  -ahead  cancel  cancel+ follow+ cancel  cancel  -ahead  done    -ahead  done
+done            -ahead  -ahead  -ahead  -ahead  -ahead  cancel+ follow+ cancel  cancel  -ahead  done    -ahead  done
 done@page       =       =       =       =       =       =       =       =       =       =       =       =       =
 done@selection  =       =       =       =       =       =       =       =       =       =       =       =       =
-done@link       .       .       .       .       cancel  cancel  follow  cancel  cancel  .       done    .       done
-done@button     .       .       .       .       cancel  cancel+ follow+ cancel  cancel  .       done    .       done
-again@link      .       .       .       .       move    move    .       move    move    .       anew    .       anew
-again@button    .       .       .       .       move    move+   .       move    move    .       anew    .       anew
+done@link       .       .       .       .       .       cancel  follow  cancel  cancel  .       done    .       done
+done@button     .       .       .       .       .       cancel+ follow+ cancel  cancel  .       done    .       done
+again@link      .       .       .       .       .       move    .       move    move    .       anew    .       anew
+again@button    .       .       .       .       .       move+   .       move    move    .       anew    .       anew
 inbox           cancel  cancel  =       cancel  cancel  cancel+ cancel+ cancel+ cancel  cancel  =       =       =
 rerun           .       .       resume  .       .       .       .       .       .       .       refuse  refuse  alive
 reactivate      -       -       -       -       -       -       -       -       -       -       -       -       alive
@@ -203,7 +203,7 @@ def test_an_act_does_the_same_through_every_door(site: Site, door: str, act: str
     if act not in {"done", "again"}:
         assert authorised(site) == left
     if state == "held" and after != before:
-        assert not transitions.mark(site.engine, site.send), "it leaves for the old promise"
+        assert not transitions.authorise(site.engine, site.send), "it leaves for the old promise"
     assert answer.may_arrive == word.endswith("+"), answer.text
     if door in {"api", "many", "command"}:
         assert answer.code == (CODES.get(result, result[1:]) if result[0] == "-" else None), answer.text
@@ -264,7 +264,7 @@ def test_an_undo_leaves_what_was_changed_since_and_says_so(site: Site, door: str
 def test_a_resend_keeps_its_note_and_the_answer_says_so(site: Site, door: str) -> None:
     """The bytes are those of the first copy, which is uncertain."""
     id = site.an_uncertain_snooze()
-    site.execute("UPDATE reminder_sends SET state = 'reserved', resends = 1")
+    site.execute("UPDATE reminder_sends SET state = 'failed', resends = 1")
     assert DOORS[door]["note"](site, id).may_arrive
     assert DOORS[door]["move"](site, id).may_arrive
     assert not DOORS[door]["move"](site, id).may_arrive, "nothing leaves for the new promise"
@@ -281,7 +281,7 @@ def test_no_undo_sends_a_second_copy(site: Site, door: str, act: str, state: str
         undone = answer.undo()
         assert undone.may_arrive or is_recorded, undone.text
     for held in transitions.claim(site.engine):
-        assert transitions.reserve(site.engine, held) == []
+        assert transitions.sendable(site.engine, held) == []
     if not is_recorded:
         transitions.record(site.engine, site.send)
     assert authorised(site) == [("sent", FIRST)]

@@ -25,7 +25,7 @@ from tests.db.archived import (
     without_constraint,
     without_partitions,
 )
-from tests.db.transitions import HOLD, a_fact, a_reserved_send, claim, record, reserve
+from tests.db.transitions import HOLD, a_fact, a_held_mail, authorise, claim, record, refuse_one, sendable
 from tests.factories import ANN, a_snooze, now, the_row
 
 
@@ -143,7 +143,7 @@ def test_a_promise_kept_long_ago_is_not_kept_twice(engine: Engine) -> None:
     chores.archive(engine, config=RETENTION)
     a_snooze(engine, message_id=old.message_id, remind_at=old.scheduled_for)
     [held] = claim(engine)
-    assert reserve(engine, held) == []
+    assert sendable(engine, held) == []
     with engine.begin() as connection:
         known = ledger.lookup(connection, snooze_id=held.id, uncertainty=UncertainPolicy(hold=HOLD))
     assert known is not None
@@ -152,8 +152,10 @@ def test_a_promise_kept_long_ago_is_not_kept_twice(engine: Engine) -> None:
 
 def test_a_fact_that_comes_after_the_move_is_still_recorded(engine: Engine) -> None:
     """A machine that was off for months starts again and records what its journal holds."""
-    held, send = a_reserved_send(engine, remind_at=now() - OLD)
+    held, send = a_held_mail(engine, remind_at=now() - OLD)
+    assert authorise(engine, send)
     with engine.begin() as connection:
+        assert refuse_one(connection, send, reply="451 later", smtp_code=451)
         assert cancel(connection, held.id)
         connection.execute(text("UPDATE email_snoozes SET finished_at = now() - INTERVAL '40 days'"))
     assert chores.archive(engine, config=RETENTION) == 1

@@ -19,7 +19,7 @@ from tests.db.series import (
     there,
     undo,
 )
-from tests.db.transitions import claim, reserve
+from tests.db.transitions import claim, sendable
 from tests.factories import People, now, the_row
 
 
@@ -31,8 +31,8 @@ def test_a_series_that_is_brought_back_within_a_rest_comes_now_and_its_next_time
     back = do(engine, Wake(), id)
     assert back.by_mail
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    send = entry.send
+    [entry] = sendable(engine, held)
+    send = entry
     assert (held.id, send.scheduled_for) == (id, promise(back))
     assert not the_row(engine, id).at_any_hour
     with engine.begin() as connection:

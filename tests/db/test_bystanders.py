@@ -20,14 +20,14 @@ from tests.db.links import DAILY
 from tests.db.operations import operate
 from tests.db.transitions import (
     a_fact,
-    a_reserved_send,
-    mark,
+    a_held_mail,
+    authorise,
     mark_uncertain_one,
     refuse_one,
     release_one,
     schedule_next_one,
 )
-from tests.factories import ANN, HOUR, a_kept_message, an_original, now
+from tests.factories import ANN, HOUR, a_kept_message, an_original, now, the_send
 
 BOB, THIS, OTHER = "bob@snoozer.example", "<this@mail.example>", "<other@mail.example>"
 Act = Callable[[Connection, Claim, Send], object]
@@ -89,7 +89,7 @@ ACTS: dict[str, tuple[str, Act]] = {
     "reopen": ("a case", lambda db, claim, _: ledger.reopen(db, ids=[claim.id], actor="operator:1")),
     "dismiss in the ledger": ("a case", lambda db, claim, _: ledger.dismiss(db, ids=[claim.id], actor="operator:1")),
     "mark uncertain": ("held", lambda db, _, send: mark_uncertain_one(db, send)),
-    "refuse": ("held", lambda db, _, send: refuse_one(db, send, permanent=True, reply="no")),
+    "refuse": ("held", lambda db, _, send: refuse_one(db, send, reply="no")),
     "record": ("held", lambda db, _, send: ledger.record(db, facts=[a_fact(send)])),
     "acknowledge": (
         "uncertain",
@@ -109,10 +109,8 @@ def three(engine: Engine, situation: str) -> tuple[Claim, Send]:
     promise = now() - HOUR
     for email, message_id in ((BOB, THIS), (ANN, OTHER), (ANN, THIS)):
         a_kept_message(engine, user_email=email, original=an_original(message_id=message_id))
-        held, send = a_reserved_send(
-            engine, user_email=email, message_id=message_id, remind_at=promise, recurrence=DAILY
-        )
-        mark(engine, send)
+        held, send = a_held_mail(engine, user_email=email, message_id=message_id, remind_at=promise, recurrence=DAILY)
+        authorise(engine, send)
     with engine.begin() as connection:
         for change, values in (*SITUATIONS[situation], (LIE, {})):
             connection.execute(text(change), values)
@@ -147,16 +145,16 @@ def test_what_is_done_to_one_snooze_leaves_the_others_as_they_were(engine: Engin
 
 
 def test_a_lookup_returns_the_send_of_one_snooze(engine: Engine) -> None:
-    held, send = three(engine, "uncertain")
+    held, _ = three(engine, "uncertain")
     with engine.begin() as connection:
         known = ledger.lookup(connection, snooze_id=held.id, uncertainty=UncertainPolicy(hold=timedelta(0)))
     assert known is not None
-    assert known.id == send.id
+    assert known.id == the_send(engine, held.id).id
 
 
 def test_the_next_occurrence_starts_without_the_failures_of_the_last_one(engine: Engine) -> None:
     """Else what repeats becomes a case in spring for what failed in winter."""
-    held, _ = a_reserved_send(engine, message_id=THIS, recurrence=DAILY)
+    held, _ = a_held_mail(engine, message_id=THIS, recurrence=DAILY)
     with engine.begin() as connection:
         connection.execute(
             text("UPDATE email_snoozes SET attempts = 4, crash_count = 4, last_error = 'no', last_error_at = now()")

@@ -1,23 +1,24 @@
 """A row that the ledger refuses stops no other: the row at fault is found, and a broken ledger is no row's fault."""
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
+from uuid import UUID
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import ProgrammingError
 
 from snoozer.db.engine import make_engine
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, FairScheduler, claim_and_reserve, no_failpoint
-from snoozer.delivery.refused_rows import ReserveError
-from snoozer.queue import queue
+from snoozer.delivery.claiming import DeliveryConfig, FairScheduler, claim_mails, no_failpoint
+from snoozer.delivery.refused_rows import Dot, RefusedRow, authorise_individually
+from snoozer.queue import ledger, queue
 from snoozer.queue.reminder import UncertainPolicy
 from tests.db.operations import operate
-from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, release_one
-from tests.factories import a_long_snooze, a_snooze, the_events, the_row, the_send
+from tests.db.transitions import SHA, release_one
+from tests.factories import a_long_snooze, a_snooze, the_row, the_send
 
 LEASE = timedelta(seconds=90)
 CONFIG = DeliveryConfig(
@@ -30,16 +31,24 @@ CONFIG = DeliveryConfig(
 )
 
 
-def claimed(engine: Engine) -> dict[int, Delivery]:
+def authorise(connection: Connection, dots: Sequence[Dot]) -> set[UUID]:
+    found = ledger.authorise(connection, dots=dots, uncertainty=CONFIG.uncertainty)
+    return {one.claim_token for one in found}
+
+
+def authorised(engine: Engine) -> dict[int, RefusedRow | None]:
+    """Claims what is due, and asks for the dots of its mails; by snooze, the row that was refused."""
     claim = partial(queue.claim, worker=CONFIG.worker, batch_size=50, lease=LEASE)
-    deliveries = claim_and_reserve(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
-    return {delivery.claim.id: delivery for delivery in deliveries}
+    deliveries = claim_mails(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
+    sends = [delivery.send for delivery in deliveries if delivery.send is not None]
+    tokens, refused = authorise_individually(engine, dots=[(send, SHA) for send in sends], authorise=authorise)
+    assert all((send.claim_token in tokens) != (send.snooze_id in refused) for send in sends)
+    return {send.snooze_id: refused.get(send.snooze_id) for send in sends}
 
 
-def the_error(delivery: Delivery) -> ReserveError:
-    assert delivery.send is None
-    assert delivery.error is not None
-    return delivery.error
+def the_error(refused: RefusedRow | None) -> RefusedRow:
+    assert refused is not None
+    return refused
 
 
 @contextmanager
@@ -64,10 +73,10 @@ def test_a_row_too_long_for_the_ledger_delays_no_other(
 ) -> None:
     ids = [a_long_snooze(engine) if number == place else a_snooze(engine) for number in range(7)]
     with caplog.at_level(logging.INFO):
-        deliveries = claimed(engine)
+        verdicts = authorised(engine)
     bad = ids.pop(place)
-    assert all(deliveries[id].send is not None and deliveries[id].error is None for id in ids)
-    error = the_error(deliveries[bad])
+    assert all(verdicts[id] is None for id in ids)
+    error = the_error(verdicts[bad])
     assert (error.permanent, error.attempts_used) == (True, 1)
     assert the_row(engine, bad).claimed_by == "w"
     assert the_send(engine, bad) is None
@@ -78,39 +87,39 @@ def test_a_row_too_long_for_the_ledger_delays_no_other(
 
 def test_a_row_too_long_is_at_fault_though_it_is_alone(engine: Engine) -> None:
     bad = a_long_snooze(engine)
-    assert the_error(claimed(engine)[bad]).permanent
+    assert the_error(authorised(engine)[bad]).permanent
 
 
 def test_several_bad_rows_are_all_found(engine: Engine) -> None:
     bad = [a_long_snooze(engine, user_email=f"p{number}@snoozer.example") for number in range(5)]
     fine = [a_snooze(engine) for _ in range(5)]
-    deliveries = claimed(engine)
-    assert [(the_error(deliveries[id]).permanent, the_error(deliveries[id]).attempts_used) for id in bad] == [
+    verdicts = authorised(engine)
+    assert [(the_error(verdicts[id]).permanent, the_error(verdicts[id]).attempts_used) for id in bad] == [
         (True, 1)
     ] * len(bad)
-    assert all(deliveries[id].send for id in fine)
+    assert all(verdicts[id] is None for id in fine)
 
 
-def test_a_row_whose_values_are_refused_is_at_fault_beside_others_that_are_reserved(engine: Engine) -> None:
+def test_a_row_whose_values_are_refused_is_at_fault_if_others_are_accepted(engine: Engine) -> None:
     bad, fine = a_snooze(engine, subject="odd"), a_snooze(engine)
     with refusing(engine, "subject = 'odd'"):
-        deliveries = claimed(engine)
-    assert the_error(deliveries[bad]).permanent
-    assert "23514" in the_error(deliveries[bad]).error
-    assert deliveries[fine].send
+        verdicts = authorised(engine)
+    assert the_error(verdicts[bad]).permanent
+    assert "23514" in the_error(verdicts[bad]).error
+    assert verdicts[fine] is None
 
 
 def test_a_row_that_is_refused_alone_spends_an_attempt_and_is_no_case_yet(engine: Engine) -> None:
     bad = a_snooze(engine)
     with refusing(engine, "TRUE"):
-        error = the_error(claimed(engine)[bad])
+        error = the_error(authorised(engine)[bad])
     assert (error.permanent, error.attempts_used) == (False, 1)
 
 
 def test_a_ledger_that_refuses_every_row_spends_no_attempt(engine: Engine) -> None:
     ids = [a_snooze(engine) for _ in range(5)]
     with refusing(engine, "TRUE"):
-        errors = [the_error(delivery) for delivery in claimed(engine).values()]
+        errors = [the_error(verdict) for verdict in authorised(engine).values()]
     assert len(errors) == len(ids)
     assert {(error.permanent, error.attempts_used) for error in errors} == {(False, 0)}
 
@@ -118,13 +127,13 @@ def test_a_ledger_that_refuses_every_row_spends_no_attempt(engine: Engine) -> No
 def test_a_statement_that_is_wrong_is_no_rows_fault_and_claims_nothing(engine: Engine) -> None:
     id = a_snooze(engine)
     with altered(engine, "RENAME zone TO zone_of_old", "RENAME zone_of_old TO zone"), pytest.raises(ProgrammingError):
-        claimed(engine)
+        authorised(engine)
     assert the_row(engine, id).claimed_at is None
 
 
 def test_a_case_can_be_claimed_once_it_is_corrected_and_reactivated(engine: Engine) -> None:
     bad, fine = a_long_snooze(engine), a_snooze(engine)
-    error = the_error(claimed(engine)[bad])
+    error = the_error(authorised(engine)[bad])
     row = the_row(engine, bad)
     with engine.begin() as connection:
         state = release_one(
@@ -140,21 +149,9 @@ def test_a_case_can_be_claimed_once_it_is_corrected_and_reactivated(engine: Engi
             text("UPDATE email_snoozes SET message_id = '<short@mail.example>' WHERE id = :id"), {"id": bad}
         )
         assert operate(connection, "reactivate", [bad]) == [bad]
-    deliveries = claimed(engine)
-    assert deliveries[bad].send is not None
-    assert fine not in deliveries
-
-
-def test_a_resend_appends_an_event(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
-    with engine.begin() as connection:
-        mark_uncertain_one(connection, send)
-        connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 hour'"))
-        queue.unclaim(connection, held=[(held.id, held.claim_token)])
-    first_time = a_snooze(engine)
-    assert {delivery.send is not None for delivery in claimed(engine).values()} == {True}
-    assert (the_events(engine, held.id), the_events(engine, first_time)) == (["resent"], [])
+    verdicts = authorised(engine)
+    assert verdicts[bad] is None
+    assert fine not in verdicts
 
 
 @contextmanager
@@ -188,7 +185,7 @@ def test_a_claim_that_exceeds_the_statement_timeout_is_tried_again_with_fewer_ro
         connection.commit()
     with slow_updates(engine), caplog.at_level(logging.WARNING):
         claim = partial(scheduler.claim_batch, batch_size=50)
-        deliveries = claim_and_reserve(limited, config=CONFIG, claim=claim, failpoint=no_failpoint)
+        deliveries = claim_mails(limited, config=CONFIG, claim=claim, failpoint=no_failpoint)
     limited.dispose()
     assert len(deliveries) == 6
     assert "statement timeout" in caplog.text

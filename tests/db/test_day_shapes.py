@@ -23,7 +23,7 @@ from tests.acting import reschedule
 from tests.db.days import CONFIG, MINUTE, choose, pass_rest, quiet, resting, take, turn
 from tests.db.invariants import look
 from tests.db.links import DAILY
-from tests.db.transitions import a_fact, mark, release
+from tests.db.transitions import a_fact, authorise, release
 from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_events, the_row, the_send
 
 MESSAGE = "<kept@mail.example>"
@@ -39,7 +39,7 @@ def sent(engine: Engine) -> list[int]:
         outcomes = [
             Ending(claim=one.claim, outcome=DeliveryOutcome.SENT, fact=a_fact(one.send))
             for one in deliveries
-            if one.send is not None and mark(engine, one.send)
+            if one.send is not None and authorise(engine, one.send)
         ]
         settle(connection, outcomes, config=CONFIG)
     return [one.claim.id for one in deliveries]
@@ -78,7 +78,7 @@ def test_a_reminder_is_late_from_the_end_of_the_rest_on_and_so_all_say(engine: E
     [delivery] = turn(engine)
     assert delivery.claim.late_from == end
     assert delivery.send is not None
-    assert mark(engine, delivery.send)
+    assert authorise(engine, delivery.send)
     with engine.begin() as connection:
         fact = a_fact(delivery.send)
         settle(connection, [Ending(claim=delivery.claim, outcome=DeliveryOutcome.SENT, fact=fact)], config=CONFIG)
@@ -139,7 +139,7 @@ def test_a_resend_of_an_uncertain_reminder_waits_too(engine: Engine) -> None:
     id = a_snooze(engine)
     [delivery] = turn(engine)
     assert delivery.send is not None
-    mark(engine, delivery.send)
+    authorise(engine, delivery.send)
     change(engine, "UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now() - INTERVAL '3 hours'")
     release(engine, delivery.claim, delay=timedelta(0))
     resting(engine)

@@ -20,7 +20,7 @@ from snoozer.settings import Settings
 from tests.acting import cancel
 from tests.db.archived import RETENTION, finished
 from tests.db.pushes import a_pushed_device
-from tests.db.transitions import a_reserved_send, claim, finalize, mark, record
+from tests.db.transitions import a_held_mail, authorise, claim, finalize, record
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, asked_for, now
 from tests.webhook_receiver import an_endpoint
 
@@ -58,8 +58,8 @@ def content(engine: Engine) -> dict[str, str]:
 def fill(engine: Engine, account_id: int, email: str) -> None:
     """Something of a person in every table that has people's data."""
     an_endpoint(engine, account_id=account_id, url=f"https://hooks.example/{email}")
-    held, send = a_reserved_send(engine, user_email=email, subject=f"{email} sent", message_id=f"<sent-{email}>")
-    assert mark(engine, send)
+    held, send = a_held_mail(engine, user_email=email, subject=f"{email} sent", message_id=f"<sent-{email}>")
+    assert authorise(engine, send)
     record(engine, send)
     assert finalize(engine, held)
     finished(engine, outcome="cancelled", user_email=email, subject=f"{email} archived")
@@ -200,10 +200,10 @@ def test_a_reminder_that_cannot_be_delivered_does_not_keep_the_account_for_ever(
 
 def test_what_a_worker_holds_or_has_handed_over_is_erased_later(engine: Engine, people: People) -> None:
     ann = people.ann()
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     ask(engine, ann.id)
     assert (erase(engine), rows(engine, "email_snoozes")) == (0, 1)
-    assert mark(engine, send)
+    assert authorise(engine, send)
     with engine.begin() as connection:
         connection.execute(
             text(
@@ -219,8 +219,8 @@ def test_what_a_worker_holds_or_has_handed_over_is_erased_later(engine: Engine, 
 
 def test_an_uncertain_send_is_erased_after_an_hour(engine: Engine, people: People) -> None:
     ann = people.ann()
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
     with engine.begin() as connection:
         cancel(connection, held.id)
         connection.execute(text("UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now()"))

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import DBAPIError
 
 from snoozer.delivery.claiming import Delivery
 from snoozer.delivery.settling import Ending, settle
@@ -20,11 +21,11 @@ from snoozer.snoozes.acts import Pause
 from tests import acting
 from tests.acting import cancel, reschedule
 from tests.db.days import CONFIG, choose, quiet, take, turn
-from tests.db.digests import accept, change, deferred, gathered, listed, outcomes, silent, wake
+from tests.db.digests import accept, answer, change, deferred, gathered, listed, outcomes, silent, wake
 from tests.db.invariants import look
 from tests.db.links import DAILY
 from tests.db.operations import operate
-from tests.db.transitions import a_fact, mark
+from tests.db.transitions import a_fact, authorise
 from tests.factories import ANN, HOUR, a_long_snooze, the_row, the_send
 from tests.next_try import SECOND, set_next_try
 
@@ -133,7 +134,7 @@ def test_thousands_that_waited_are_gathered_at_once(engine: Engine) -> None:
         "INSERT INTO reminder_sends (snooze_id, user_email, message_id, scheduled_for, channel, bucket, "
         "reminder_message_id, state, claim_token, zone, reserved_at) "
         "SELECT id, user_email, '<entered-' || n || '@mail.example>', scheduled_for, 'email', bucket, "
-        "'<reminder-' || n || '@x.example>', 'reserved', gen_random_uuid(), 'UTC', now() "
+        "'<reminder-' || n || '@x.example>', 'failed', gen_random_uuid(), 'UTC', now() "
         "FROM email_snoozes, generate_series(1, 1000) AS n"
     )
     for statement in (enter, "DELETE FROM reminder_sends", "ANALYZE reminder_sends", enter):
@@ -156,13 +157,15 @@ def test_thousands_that_waited_are_gathered_at_once(engine: Engine) -> None:
 def test_a_member_that_is_cancelled_later_stays_cancelled(engine: Engine) -> None:
     ids = deferred(engine, 4)
     delivery = gathered(engine)
+    assert delivery.send is not None
+    assert authorise(engine, delivery.send)
     with engine.begin() as connection:
         cancel(connection, ids[2])
-    accept(engine, [delivery])
+    answer(engine, [delivery])
     wake(engine)
     assert turn(engine) == []
     assert outcomes(engine, ids) == ["sent", "sent", "cancelled", "sent"]
-    assert the_send(engine, ids[2]).state == "reserved"
+    assert the_send(engine, ids[2]).state == "failed"
 
 
 def test_after_silence_the_copy_lists_the_same_and_no_member_comes_singly(engine: Engine) -> None:
@@ -197,7 +200,7 @@ def refuse(engine: Engine, delivery: Delivery, *, permanent: bool) -> None:
         delay=timedelta(0),
         permanent=permanent,
     )
-    refusal = Refusal(send=delivery.send, permanent=permanent, reply="5.1.1 no", of_recipient=True)
+    refusal = Refusal(send=delivery.send, smtp_code=550, reply="5.1.1 no", of_recipient=True)
     ending = Ending(claim=delivery.claim, outcome=DeliveryOutcome.RELEASED, refusal=refusal, failure=failure)
     with engine.begin() as connection:
         settle(connection, [ending], config=CONFIG)
@@ -279,7 +282,7 @@ def test_when_its_first_promise_is_cancelled_in_flight_the_reply_settles_all(eng
     ids = deferred(engine, 4)
     delivery = gathered(engine)
     assert delivery.send is not None
-    assert mark(engine, delivery.send)
+    assert authorise(engine, delivery.send)
     with engine.begin() as connection:
         cancel(connection, ids[0])
     wake(engine)
@@ -333,7 +336,10 @@ def test_a_row_that_the_ledger_refuses_keeps_no_reminder_of_its_person_back(engi
     wake(engine)
     found = {one.claim.id: one for one in take(engine)}
     assert [found[id].send is not None for id in ids] == [True] * 3
-    assert found[bad].error is not None
+    refused = found[bad].send
+    assert refused is not None
+    with pytest.raises(DBAPIError):
+        authorise(engine, refused)
 
 
 def test_rows_under_another_spelling_of_the_address_come_singly(engine: Engine) -> None:
@@ -363,6 +369,7 @@ def test_a_time_that_a_person_takes_anyway_comes_singly(engine: Engine) -> None:
 def test_members_of_a_digest_whose_first_promise_is_archived_come_singly(engine: Engine) -> None:
     ids = deferred(engine, 4)
     assert turn(engine) == []
+    change(engine, "DELETE FROM reminder_sends WHERE snooze_id = :id", id=ids[0])
     change(engine, "DELETE FROM email_snoozes WHERE id = :id", id=ids[0])
     wake(engine)
     assert sorted(one.claim.id for one in turn(engine)) == ids[1:]

@@ -18,8 +18,9 @@ from tests import acting
 from tests.acting import cancel
 from tests.db.archived import RETENTION
 from tests.db.days import choose, quiet, turn
-from tests.db.digests import accept, change, deferred, gathered, listed, outcomes, silent, wake
+from tests.db.digests import accept, answer, change, deferred, gathered, listed, outcomes, silent, wake
 from tests.db.invariants import look
+from tests.db.transitions import authorise
 from tests.factories import ANN, an_original, the_row, the_send
 
 HELD_LONG = "UPDATE reminder_sends SET uncertain_at = now() - INTERVAL '2 hours' WHERE state = 'uncertain'"
@@ -112,12 +113,14 @@ def test_without_the_shape_of_the_day_what_was_not_sent_comes_singly(engine: Eng
 def test_the_clock_enters_what_was_cancelled_or_paused_while_the_mail_was_under_way(engine: Engine) -> None:
     ids = deferred(engine, 5)
     delivery = gathered(engine)
+    assert delivery.send is not None
+    assert authorise(engine, delivery.send)
     with engine.begin() as connection:
         cancel(connection, ids[2])
         acting.done(connection, ids[3], Pause())
-    accept(engine, [delivery])
+    answer(engine, [delivery])
     chores.prune(engine)
-    assert the_send(engine, ids[2]).state == "reserved"
+    assert the_send(engine, ids[2]).state == "failed"
     change(engine, "UPDATE digests SET gathered_at = now() - INTERVAL '2 hours'")
     chores.prune(engine)
     assert [the_send(engine, id).state for id in ids] == ["sent"] * 5

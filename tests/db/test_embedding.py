@@ -12,7 +12,7 @@ import psycopg
 import pytest
 from sqlalchemy import Engine, text
 
-from tests.db.transitions import a_reserved_send, claim, mark, record
+from tests.db.transitions import a_held_mail, authorise, claim, record
 from tests.factories import a_snooze, the_row
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "guide" / "embedding.md"
@@ -116,8 +116,8 @@ def test_a_listener_hears_what_was_sent_and_what_is_over(engine: Engine) -> None
         try:
             with engine.begin() as connection:
                 connection.exec_driver_sql(the_sql("app_snooze_happened"))
-            _, send = a_reserved_send(engine)
-            assert mark(engine, send)
+            _, send = a_held_mail(engine)
+            assert authorise(engine, send)
             record(engine, send)
             id = a_snooze(engine, **MESSAGE)
             with engine.begin() as connection:

@@ -14,7 +14,7 @@ from snoozer.delivery.chores import chores, recovery
 from snoozer.delivery.chores.chore_runner import record_server_start, run_exclusive, run_if_due
 from snoozer.queue import workers
 from snoozer.queue.reminder import UncertainPolicy
-from tests.db.transitions import a_reserved_send, claim, lapse, mark
+from tests.db.transitions import a_held_mail, authorise, claim, lapse
 from tests.factories import HOUR, a_snooze, the_events, the_row
 
 CONFIG = recovery.SweepConfig(
@@ -42,8 +42,8 @@ def test_a_sweep_declares_workers_dead_recovers_and_retires(engine: Engine) -> N
 
 
 def test_the_hold_policy_leaves_an_uncertain_send_to_people(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     lapse(engine, [held.id])
     recovery.sweep(engine, config=_with(uncertainty=UncertainPolicy(hold=timedelta(0), for_operator=True)))
     assert the_row(engine, held.id).outcome == "retired"

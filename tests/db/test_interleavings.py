@@ -60,7 +60,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(worker=workers, commit=commits, size=st.integers(1, SNOOZES), steps=st.integers(0, 4))
     def take(self, worker: str, commit: bool, size: int, steps: int = 0) -> None:
-        """Claim, reserve and begin."""
+        """Claim and begin."""
         actor = self.actors[worker]
 
         def take(connection: Connection) -> None:
@@ -68,8 +68,10 @@ class Interleavings(RuleBasedStateMachine):
             lanes = (Lane(crashes=crashes, keyed=keyed) for crashes in (2, 1, 0) for keyed in (True, False))
             claims = next(filter(None, (ask(lane=lane) for lane in lanes)), Claims())
             ids = [claim.id for claim in claims]
-            entries = ledger.reserve(connection, worker=worker, ids=ids, domain="snoozer.example", uncertainty=NO_HOLD)
-            sends = {entry.send.snooze_id: entry.send for entry in entries}
+            found = ledger.list_sendable(
+                connection, worker=worker, ids=ids, domain="snoozer.example", uncertainty=NO_HOLD
+            )
+            sends = {send.snooze_id: send for send in found}
             for claim in claims:
                 if claim.id in sends:
                     actor.learnt.append(partial(actor.jobs.append, Job(claim=claim, send=sends[claim.id])))
@@ -82,7 +84,7 @@ class Interleavings(RuleBasedStateMachine):
 
     @rule(pick=picks, steps=st.integers(1, 5), commit=commits)
     def go_on(self, pick: int, steps: int, commit: bool) -> None:
-        """The next steps of a delivery: mark, dot, record, finalize."""
+        """The next steps of a delivery: authorise, dot, record, finalize."""
         for worker, job in self._picked(pick, lambda _: True):
             self._go_on(self.actors[worker], job, steps=steps, commit=commit)
 

@@ -11,7 +11,7 @@ from snoozer.queue import ledger, queue, workers
 from tests import acting
 from tests.db.invariants import look, shown
 from tests.db.operations import operate
-from tests.db.transitions import a_reserved_send, claim, finalize, lapse, mark, record, recover, recovered, reserve
+from tests.db.transitions import a_held_mail, authorise, claim, finalize, lapse, record, recover, recovered, sendable
 from tests.factories import HOUR, a_snooze, now, the_send
 
 SECOND = timedelta(seconds=1)
@@ -19,8 +19,8 @@ LONG_AGO = "now() - INTERVAL '1 hour'"
 
 
 def a_sent_snooze(engine: Engine) -> int:
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
     record(engine, send)
     assert finalize(engine, held)
     return held.id
@@ -49,39 +49,39 @@ def test_a_sent_reminder_breaks_nothing(engine: Engine) -> None:
 
 
 def test_an_uncertain_send_resolved_by_a_resend_breaks_nothing(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     again = recovered(engine, held)
     assert the_send(engine, held.id).state == "uncertain"
-    [entry] = reserve(engine, again, hold=timedelta(0))
-    assert mark(engine, entry.send)
-    record(engine, entry.send)
+    [entry] = sendable(engine, again, hold=timedelta(0))
+    assert authorise(engine, entry)
+    record(engine, entry)
     assert finalize(engine, again)
     assert the_send(engine, held.id).resends == 1
     assert look(engine) == {}
 
 
 def test_a_late_reply_and_a_second_copy_break_nothing(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     again = recovered(engine, held)
     record(engine, send)
-    assert reserve(engine, again) == []
+    assert sendable(engine, again) == []
     assert finalize(engine, again)
     assert look(engine) == {}
 
 
 def test_an_operators_decision_breaks_nothing(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     lapse(engine, [held.id])
     recover(engine, hold=timedelta(0), hold_for_operator=True)
     with engine.begin() as connection:
         assert operate(connection, "reactivate", [held.id]) == [held.id]
     [again] = claim(engine, poison_rows=True) or claim(engine)
-    [entry] = reserve(engine, again)
-    assert mark(engine, entry.send)
-    record(engine, entry.send)
+    [entry] = sendable(engine, again)
+    assert authorise(engine, entry)
+    record(engine, entry)
     assert finalize(engine, again)
     assert look(engine) == {}
 
@@ -113,7 +113,7 @@ def test_a_send_that_is_no_longer_sent_is_shown(engine: Engine) -> None:
         engine,
         "ALTER TABLE reminder_sends DISABLE TRIGGER reminder_sends_keep_sent, "
         "DROP CONSTRAINT ck_reminder_sends_sent_is_dated",
-        "UPDATE reminder_sends SET state = 'reserved'",
+        "UPDATE reminder_sends SET state = 'failed'",
     ) == {"sent_stays_sent": [id], "finished_has_its_send": [id]}
 
 
@@ -123,10 +123,10 @@ def test_a_sent_send_without_a_confirmation_is_shown(engine: Engine) -> None:
         assert broken_by_hand(engine, f"UPDATE reminder_sends SET {wrong}") == {"sent_stays_sent": [id]}  # noqa: S608
 
 
-@pytest.mark.parametrize("state", ["reserved", "failed", "sending"])
+@pytest.mark.parametrize("state", ["failed", "sending"])
 def test_a_snooze_that_is_finished_without_its_send_is_shown(engine: Engine, state: str) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     assert finalize(engine, held)
     change = f"UPDATE reminder_sends SET state = '{state}'"  # noqa: S608
     assert broken_by_hand(engine, change) == {"finished_has_its_send": [held.id]}
@@ -134,14 +134,14 @@ def test_a_snooze_that_is_finished_without_its_send_is_shown(engine: Engine, sta
 
 
 def test_a_second_dot_without_a_decision_is_shown(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     lapse(engine, [held.id])
     recover(engine, hold=timedelta(hours=1))
     assert "no_second_dot" not in look(engine)
     for second in (
         "UPDATE reminder_sends SET state = 'sending', dot_authorised_at = clock_timestamp()",
-        "UPDATE reminder_sends SET state = 'reserved'",
+        "UPDATE reminder_sends SET state = 'failed'",
         "UPDATE reminder_sends SET resolution = 'resend', resolved_by = 'policy', "
         "resolved_at = uncertain_at - INTERVAL '1 minute', dot_authorised_at = clock_timestamp()",
     ):
@@ -270,8 +270,8 @@ def test_a_row_that_waits_for_a_newer_release_or_behind_its_key_is_not_taken_rig
 
 
 def test_a_decision_ends_the_uncertainty_for_good(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     lapse(engine, [held.id])
     recover(engine, hold_for_operator=True)
     with engine.begin() as connection:

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from snoozer.delivery.settling import record_inherited_facts
 from snoozer.queue.fact_journal import FactJournal
 from snoozer.queue.ledger import Fact
-from tests.db.transitions import a_fact, a_reserved_send, mark
+from tests.db.transitions import a_fact, a_held_mail, authorise
 from tests.factories import the_events, the_send
 
 
@@ -28,8 +28,8 @@ def a_loose_fact() -> Fact:
 
 
 def test_a_fact_left_on_disk_reaches_the_ledger_through_the_next_worker(engine: Engine, tmp_path: Path) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     dead = FactJournal(tmp_path, worker="dead")
     dead.append(a_fact(send))
     dead.close()

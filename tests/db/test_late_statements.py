@@ -13,8 +13,8 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer.db.engine import autocommit, make_engine
 from snoozer.queue import ledger, queue, workers
-from snoozer.queue.reminder import Claim, Send
-from tests.db.transitions import SHA, a_fact, a_reserved_send, claim, finalize, mark, refuse_one, reserve
+from snoozer.queue.reminder import Claim, Send, UncertainPolicy
+from tests.db.transitions import SHA, a_fact, a_held_mail, authorise, claim, finalize, refuse_one, sendable
 from tests.factories import the_row, the_send
 from tests.stalling import StallingWay
 
@@ -33,13 +33,13 @@ def far(way: StallingWay) -> Iterator[Engine]:
 
 def mark_without_reply(far: Engine, send: Send) -> None:
     with pytest.raises(DBAPIError), autocommit(far) as connection:
-        ledger.mark(connection, dots=[(send, SHA)])
+        ledger.authorise(connection, dots=[(send, SHA)], uncertainty=UncertainPolicy(hold=timedelta(0)))
 
 
 def abort_send(engine: Engine, held: Claim, send: Send) -> None:
     with engine.begin() as connection:
         queue.unclaim(connection, held=[(held.id, held.claim_token)])
-        refuse_one(connection, send, permanent=False, reply="The final dot was never sent")
+        refuse_one(connection, send, reply="The final dot was never sent")
 
 
 def wait_for_abandoned_sessions(engine: Engine) -> None:
@@ -55,7 +55,7 @@ def wait_for_abandoned_sessions(engine: Engine) -> None:
 def test_an_abandoned_mark_authorises_one_dot_later_and_no_more(
     engine: Engine, way: StallingWay, far: Engine, lost: str
 ) -> None:
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     (way.asks if lost == "the mark" else way.answers).clear()
     mark_without_reply(far, send)
     if lost == "its answer":
@@ -64,18 +64,19 @@ def test_an_abandoned_mark_authorises_one_dot_later_and_no_more(
     abort_send(engine, held, send)
     way.flow()
     wait_for_abandoned_sessions(engine)
-    assert the_send(engine, held.id).state == "reserved"
+    left = the_send(engine, held.id)
+    assert (left is None) if lost == "the mark" else (left.state == "failed")
     [again] = claim(engine)
-    [entry] = reserve(engine, again)
-    assert mark(engine, entry.send)
-    assert not mark(engine, send)
+    [entry] = sendable(engine, again)
+    assert authorise(engine, entry)
+    assert not authorise(engine, send)
 
 
 def test_a_late_statement_changes_nothing_and_a_fact_is_recorded_once(
     engine: Engine, way: StallingWay, far: Engine
 ) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     way.answers.clear()
     with pytest.raises(DBAPIError), autocommit(far) as connection:
         ledger.record(connection, facts=[a_fact(send)])

@@ -9,25 +9,24 @@ from sqlalchemy.exc import IntegrityError
 
 from snoozer.db import accounts
 from snoozer.mail.compose import ReminderWriter
-from snoozer.queue import ledger, queue
+from snoozer.queue import ledger
 from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import UncertainPolicy
 from tests.acting import cancel, reschedule
 from tests.db.transitions import (
     HOLD,
-    LEASE,
     SHA,
-    a_reserved_send,
+    a_held_mail,
+    authorise,
     claim,
     lapse,
-    mark,
     mark_uncertain_one,
     record,
     recover,
     recovered,
     refuse_one,
     release_one,
-    reserve,
+    sendable,
 )
 from tests.factories import ANN, a_kept_message, a_snooze, now, the_send
 
@@ -38,38 +37,41 @@ TWO_LOOKS = UncertainPolicy(hold=timedelta(0), lookups=2)
 
 
 def test_retries_of_one_promise_share_one_entry_and_one_message_id(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
+    first = the_send(engine, held.id)
     with engine.begin() as connection:
+        refuse_one(connection, send, reply="451 later", smtp_code=451)
         release_one(connection, held, error="451", attempts_used=1, delay=timedelta(seconds=-1))
     [again] = claim(engine)
-    [entry] = reserve(engine, again)
-    assert (entry.send.id, entry.send.reminder_message_id) == (send.id, send.reminder_message_id)
-    assert entry.send.dated == send.dated
-    assert entry.send.claim_token == again.claim_token
+    [entry] = sendable(engine, again)
+    assert entry.reminder_message_id == send.reminder_message_id
+    assert entry.dated == send.dated
+    assert authorise(engine, entry)
+    second = the_send(engine, held.id)
+    assert (second.id, second.claim_token) == (first.id, again.claim_token)
 
 
 def test_a_new_time_is_a_new_promise_with_a_new_message_id(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     with engine.begin() as connection:
         reschedule(connection, held.id, ReminderTime(remind_at=now() - timedelta(seconds=5)))
     [again] = claim(engine)
-    [entry] = reserve(engine, again)
-    assert entry.send.id != send.id
-    assert entry.send.reminder_message_id != send.reminder_message_id
+    [entry] = sendable(engine, again)
+    assert entry.reminder_message_id != send.reminder_message_id
 
 
 def test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes(engine: Engine) -> None:
     """As after a failover to a replica that missed the last commits: its copies differed in Date and in lateness."""
     promised = now() - timedelta(hours=5)
-    held, send = a_reserved_send(engine, remind_at=promised, created_at=promised - timedelta(days=3), note="Ask.")
-    assert mark(engine, send)
+    held, send = a_held_mail(engine, remind_at=promised, created_at=promised - timedelta(days=3), note="Ask.")
+    assert authorise(engine, send)
     again = recovered(engine, held)
     with engine.begin() as connection:
         connection.execute(text("DELETE FROM reminder_sends"))
-    [entry] = reserve(engine, again)
-    assert entry.send.id != send.id
-    assert entry.send.bytes_sha256 is None
-    mail = WRITER.write(entry.send)
+    [entry] = sendable(engine, again)
+    assert entry.bytes_sha256 is None
+    mail = WRITER.write(entry)
     assert mail == WRITER.write(send)
     assert f"\r\nDate: {format_datetime(promised)}\r\n".encode() in mail
 
@@ -79,16 +81,16 @@ def test_a_reminder_that_is_sent_again_stays_in_its_language(engine: Engine) -> 
     with engine.begin() as connection:
         id = accounts.create(connection, email=ANN, role=None, zone="Europe/Berlin").id
         accounts.set_preferences(connection, id=id, zone="Europe/Berlin", locale="de_DE")
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     assert send.locale == "de_DE"
-    assert mark(engine, send)
+    assert authorise(engine, send)
     again = recovered(engine, held)
     with engine.begin() as connection:
         accounts.set_preferences(connection, id=id, zone="Europe/Berlin", locale="en_US")
         connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 day'"))
-    [entry] = reserve(engine, again)
-    assert entry.resent
-    assert WRITER.write(entry.send) == WRITER.write(send)
+    [entry] = sendable(engine, again)
+    assert entry.resends == 1
+    assert WRITER.write(entry) == WRITER.write(send)
 
 
 @pytest.mark.parametrize(
@@ -107,17 +109,17 @@ def test_a_reminder_is_dated_when_it_was_promised_or_entered(
     with engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET created_at = :created"), {"created": created})
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    assert entry.send.dated == datetime.fromisoformat(dated)
-    assert WRITER.write(entry.send)
+    [entry] = sendable(engine, held)
+    assert entry.dated == datetime.fromisoformat(dated)
+    assert WRITER.write(entry)
 
 
-def test_what_was_sent_is_never_reserved_again(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
+def test_what_was_sent_is_never_sent_again(engine: Engine) -> None:
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
     record(engine, send)
     again = recovered(engine, held)
-    assert reserve(engine, again) == []
+    assert sendable(engine, again) == []
     with engine.connect() as connection:
         known = ledger.lookup(connection, snooze_id=again.id, uncertainty=UncertainPolicy(hold=HOLD))
     assert known is not None
@@ -125,50 +127,16 @@ def test_what_was_sent_is_never_reserved_again(engine: Engine) -> None:
 
 
 def test_sent_never_leaves(engine: Engine) -> None:
-    _, send = a_reserved_send(engine)
-    mark(engine, send)
+    _, send = a_held_mail(engine)
+    authorise(engine, send)
     record(engine, send)
     with pytest.raises(IntegrityError, match="stays sent"), engine.begin() as connection:
-        connection.execute(text("UPDATE reminder_sends SET state = 'reserved', sent_at = NULL"))
-
-
-def test_no_dot_without_the_mark_and_no_mark_twice(engine: Engine) -> None:
-    _, send = a_reserved_send(engine)
-    assert mark(engine, send) is True
-    assert mark(engine, send) is False
-
-
-def test_a_worker_whose_claim_was_taken_authorises_nothing(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    recovered(engine, held)
-    assert mark(engine, send) is False
-
-
-def test_a_worker_whose_lease_ran_out_authorises_nothing(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    lapse(engine, [held.id])
-    assert mark(engine, send) is False
-
-
-def test_done_pressed_a_moment_before_the_dot_wins(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    with engine.begin() as connection:
-        cancel(connection, held.id)
-    assert mark(engine, send) is False
-
-
-def test_a_cancellation_under_way_gets_no_dot(engine: Engine) -> None:
-    """Without its lock the mark would read the row as it was before the cancellation committed."""
-    held, send = a_reserved_send(engine)
-    with engine.begin() as connection:
-        cancel(connection, held.id)
-        assert mark(engine, send) is False
-    assert mark(engine, send) is False
+        connection.execute(text("UPDATE reminder_sends SET state = 'failed', sent_at = NULL"))
 
 
 def test_a_worker_lost_after_the_mark_leaves_an_uncertain_send(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     lapse(engine, [held.id])
     [found] = recover(engine)
     assert found.uncertain is True
@@ -176,23 +144,23 @@ def test_a_worker_lost_after_the_mark_leaves_an_uncertain_send(engine: Engine) -
 
 
 def test_a_worker_lost_before_the_mark_leaves_nothing_uncertain(engine: Engine) -> None:
-    held, _ = a_reserved_send(engine)
+    held, _ = a_held_mail(engine)
     lapse(engine, [held.id])
     [found] = recover(engine)
     assert found.uncertain is False
-    assert the_send(engine, held.id).state == "reserved"
+    assert the_send(engine, held.id) is None
 
 
 def test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     for _ in range(2):
-        assert mark(engine, send)
+        assert authorise(engine, send)
         held = recovered(engine, held)
-        assert reserve(engine, held) == [], "still on hold"
-        assert reserve(engine, held, hold=timedelta(0), for_operator=True) == []
-        [entry] = reserve(engine, held, hold=timedelta(0))
-        send = entry.send
-    assert mark(engine, send)
+        assert sendable(engine, held) == [], "still on hold"
+        assert sendable(engine, held, hold=timedelta(0), for_operator=True) == []
+        [entry] = sendable(engine, held, hold=timedelta(0))
+        send = entry
+    assert authorise(engine, send)
     lapse(engine, [held.id])
     [found] = recover(engine)
     assert found.retired is True
@@ -200,34 +168,34 @@ def test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most(engine
 
 
 def test_a_reminder_found_in_the_mailbox_is_not_sent_again(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     again = recovered(engine, held)
     a_kept_message(engine, message_id=send.reminder_message_id)
     with engine.begin() as connection:
         assert ledger.verify(connection, uncertainty=TWO_LOOKS, batch_size=10) == [(held.id, True)]
     row = the_send(engine, held.id)
     assert (row.state, row.resolution, row.resolved_by) == ("sent", "verified", "mailbox")
-    assert reserve(engine, again, hold=timedelta(0), lookups=2) == []
+    assert sendable(engine, again, hold=timedelta(0), lookups=2) == []
 
 
 def test_a_reminder_is_missed_twice_before_it_is_sent_again(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     again = recovered(engine, held)
     a_kept_message(engine)
     a_kept_message(engine, message_id=send.reminder_message_id, user_email="bob@snoozer.example")
     for looks in (1, 2):
-        assert reserve(engine, again, hold=timedelta(0), lookups=2) == []
+        assert sendable(engine, again, hold=timedelta(0), lookups=2) == []
         with engine.begin() as connection:
             assert ledger.verify(connection, uncertainty=TWO_LOOKS, batch_size=10) == [(held.id, False)]
         assert the_send(engine, held.id).looks == looks
-    assert len(reserve(engine, again, hold=timedelta(0), lookups=2)) == 1
+    assert len(sendable(engine, again, hold=timedelta(0), lookups=2)) == 1
 
 
 def test_lookups_during_the_hold_do_not_count(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     recovered(engine, held)
     patient = UncertainPolicy(hold=HOLD, lookups=2)
     with engine.begin() as connection:
@@ -240,40 +208,40 @@ def test_lookups_during_the_hold_do_not_count(engine: Engine) -> None:
 
 
 def test_a_refusal_after_the_dot_frees_the_entry_for_a_retry(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     with engine.begin() as connection:
-        assert refuse_one(connection, send, permanent=False, reply="greylisted", smtp_code=451)
+        assert refuse_one(connection, send, reply="greylisted", smtp_code=451)
     row = the_send(engine, held.id)
-    assert (row.state, row.smtp_code, row.reply, row.bytes_sha256) == ("reserved", 451, "greylisted", None)
+    assert (row.state, row.smtp_code, row.reply, row.bytes_sha256) == ("failed", 451, "greylisted", None)
 
 
 def test_a_late_refusal_ends_the_uncertainty_and_the_next_copy_is_the_same(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     recovered(engine, held)
     with engine.begin() as connection:
-        assert refuse_one(connection, send, permanent=False, reply="greylisted", smtp_code=451)
+        assert refuse_one(connection, send, reply="greylisted", smtp_code=451)
     row = the_send(engine, held.id)
-    assert (row.state, row.resolution, row.resolved_by, row.bytes_sha256) == ("reserved", "late refusal", "server", SHA)
+    assert (row.state, row.resolution, row.resolved_by, row.bytes_sha256) == ("failed", "late refusal", "server", SHA)
 
 
 def test_a_late_mark_uncertain_changes_nothing(engine: Engine) -> None:
-    held, first = a_reserved_send(engine)
-    mark(engine, first)
-    [entry] = reserve(engine, recovered(engine, held), hold=timedelta(0))
-    mark(engine, entry.send)
+    held, first = a_held_mail(engine)
+    authorise(engine, first)
+    [entry] = sendable(engine, recovered(engine, held), hold=timedelta(0))
+    authorise(engine, entry)
     with engine.begin() as connection:
         assert not mark_uncertain_one(connection, first)
     assert the_send(engine, held.id).state == "sending"
-    record(engine, entry.send)
+    record(engine, entry)
     with engine.begin() as connection:
-        assert not mark_uncertain_one(connection, entry.send)
+        assert not mark_uncertain_one(connection, entry)
 
 
 def test_a_mark_of_a_cancelled_snooze_and_a_dead_worker_becomes_uncertain(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     with engine.begin() as connection:
         cancel(connection, held.id)
         assert ledger.expire_orphans(connection, deadline=timedelta(minutes=12), batch_size=10) == []
@@ -285,10 +253,10 @@ def test_a_mark_of_a_cancelled_snooze_and_a_dead_worker_becomes_uncertain(engine
 
 
 def test_a_send_with_a_reply_or_without_a_mark_is_no_orphan(engine: Engine) -> None:
-    answered, send = a_reserved_send(engine)
-    mark(engine, send)
+    answered, send = a_held_mail(engine)
+    authorise(engine, send)
     record(engine, send)
-    unmarked, _ = a_reserved_send(engine)
+    unmarked, _ = a_held_mail(engine)
     with engine.begin() as connection:
         for held in (answered, unmarked):
             cancel(connection, held.id)
@@ -296,8 +264,8 @@ def test_a_send_with_a_reply_or_without_a_mark_is_no_orphan(engine: Engine) -> N
 
 
 def test_an_uncertain_send_that_is_still_wanted_is_not_abandoned(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     recovered(engine, held)
     with engine.begin() as connection:
         assert ledger.abandon(connection, hold=timedelta(seconds=-1), batch_size=10) == []
@@ -310,16 +278,3 @@ def test_an_open_ledger_insert_does_not_hide_its_snooze_from_recovery(engine: En
         connection.execute(text("SELECT 1 FROM email_snoozes WHERE id = :id FOR KEY SHARE"), {"id": id})
         assert [held.id for held in claim(engine)] == [id]
         connection.rollback()
-
-
-def test_a_mark_waits_for_the_disk_and_a_claim_does_not(engine: Engine) -> None:
-    """A claim that is lost with the server authorises nothing; without its mark a mail would have left unrecorded."""
-    setting = text("SHOW synchronous_commit")
-    a_snooze(engine)
-    with engine.begin() as connection:
-        [held] = queue.claim(connection, worker="w", batch_size=9, lease=LEASE)
-        assert connection.execute(setting).scalar_one() == "off"
-    [entry] = reserve(engine, held)
-    with engine.begin() as connection:
-        assert ledger.mark(connection, dots=[(entry.send, SHA)])
-        assert connection.execute(setting).scalar_one() == "on"

@@ -8,10 +8,18 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db.engine import autocommit
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import Reserved
 from snoozer.queue.reminder import Claim, Send, UncertainPolicy
-from tests.db.transitions import SHA, a_fact, a_reserved_send, claim, mark, release, release_one, schedule_next_one
-from tests.factories import HOUR, a_kept_message, a_snooze, now
+from tests.db.transitions import (
+    SHA,
+    a_fact,
+    a_held_mail,
+    authorise,
+    refuse_one,
+    release_one,
+    schedule_next_one,
+    sendable,
+)
+from tests.factories import HOUR, a_kept_message, now
 
 Act = Callable[[Connection, Claim, Send], object]
 
@@ -23,7 +31,7 @@ LOCKS = {
 }
 
 ACTS: dict[str, Act] = {
-    "mark": lambda connection, held, send: ledger.mark(connection, dots=[(send, SHA)]),
+    "authorise": lambda connection, held, send: _authorise(connection, [send]),
     "record": lambda connection, held, send: ledger.record(connection, facts=[a_fact(send)]),
     "lock": lambda connection, held, send: ledger.lock(connection, sends=[send]),
     "finalize": lambda connection, held, send: queue.finalize(connection, held=_pair(held)),
@@ -40,8 +48,8 @@ def _pair(held: Claim) -> queue.HeldClaims:
 @pytest.mark.parametrize(
     ("name", "locked"),
     [
-        ("mark", "snooze"),
-        ("mark", "send"),
+        ("authorise", "snooze"),
+        ("authorise", "send"),
         ("record", "send"),
         ("lock", "send"),
         ("finalize", "snooze"),
@@ -53,10 +61,12 @@ def _pair(held: Claim) -> queue.HeldClaims:
 )
 def test_a_locked_row_is_not_waited_for(name: str, locked: str, engine: Engine) -> None:
     """A forgotten transaction over a worker's rows stopped all its mail, a second for each row."""
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     a_kept_message(engine, message_id=held.message_id)
-    if name != "mark":
-        mark(engine, send)
+    if name == "authorise":
+        send = a_refused_mail(engine, held, send)
+    else:
+        authorise(engine, send)
     act = ACTS[name]
     with autocommit(engine) as connection:
         connection.execute(text("SET statement_timeout = '20s'"))
@@ -68,22 +78,28 @@ def test_a_locked_row_is_not_waited_for(name: str, locked: str, engine: Engine) 
         connection.invalidate()
 
 
-def test_a_locked_entry_of_an_earlier_attempt_stops_no_claim(engine: Engine) -> None:
+def test_a_locked_entry_of_an_earlier_attempt_delays_no_other(engine: Engine) -> None:
     """It was waited for, and every claim after the statement timeout found the same row first."""
-    held, _ = a_reserved_send(engine)
-    release(engine, held, delay=timedelta(0))
-    other = a_snooze(engine)
-    claims = claim(engine)
+    held, send = a_held_mail(engine)
+    earlier = a_refused_mail(engine, held, send)
+    _, other = a_held_mail(engine)
     with autocommit(engine) as connection:
         connection.execute(text("SET statement_timeout = '20s'"))
         with engine.begin() as operator:
             operator.execute(text("SELECT 1 FROM reminder_sends FOR UPDATE"))
-            assert [entry.send.snooze_id for entry in _reserved(connection, claims)] == [other]
-        assert {entry.send.snooze_id for entry in _reserved(connection, claims)} == {held.id, other}
+            assert _authorise(connection, [earlier, other]) == [other.snooze_id]
+        assert _authorise(connection, [earlier]) == [held.id]
         connection.invalidate()
 
 
-def _reserved(connection: Connection, claims: Sequence[Claim]) -> list[Reserved]:
-    return ledger.reserve(
-        connection, worker="w", ids=[one.id for one in claims], domain="snoozer.example", uncertainty=TEN_MINUTES
-    )
+def a_refused_mail(engine: Engine, held: Claim, send: Send) -> Send:
+    """The mail of the same claim, after the server refused it once."""
+    with engine.begin() as connection:
+        refuse_one(connection, send, reply="451 later", smtp_code=451)
+    [again] = sendable(engine, held)
+    return again
+
+
+def _authorise(connection: Connection, sends: Sequence[Send]) -> list[int]:
+    dots = [(send, SHA) for send in sends]
+    return [one.snooze_id for one in ledger.authorise(connection, dots=dots, uncertainty=TEN_MINUTES)]

@@ -30,7 +30,7 @@ from tests.db.series import (
     there,
     undo,
 )
-from tests.db.transitions import a_reserved_send, claim, mark, record
+from tests.db.transitions import a_held_mail, authorise, claim, record
 from tests.emptying import empty
 from tests.factories import ANN, HOUR, People, a_snooze, now, the_events, the_row
 
@@ -72,15 +72,15 @@ def test_what_is_held_does_not_leave_and_an_act_during_the_send_concerns_the_nex
     what: Act, engine: Engine
 ) -> None:
     columns = {"message_id": MESSAGE, "recurrence": daily(), "time_kind": "wall"}
-    held, send = a_reserved_send(engine, **columns)
+    held, send = a_held_mail(engine, **columns)
     done = do(engine, what, held.id)
     assert (the_row(engine, held.id).claim_token, done.may_arrive) == (None, False)
-    assert not mark(engine, send)
+    assert not authorise(engine, send)
     assert done.event
     for is_recorded in (False, True):
         empty(engine)
-        held, send = a_reserved_send(engine, **columns)
-        assert mark(engine, send)
+        held, send = a_held_mail(engine, **columns)
+        assert authorise(engine, send)
         if is_recorded:
             record(engine, send)
         done = do(engine, what, held.id)

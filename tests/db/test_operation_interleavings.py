@@ -14,7 +14,7 @@ from snoozer.operators.chunks import cancel
 from snoozer.queue import ledger
 from tests import acting
 from tests.db.operations import OPERATOR, an_operation
-from tests.db.transitions import claim, finalize, mark, record, reserve
+from tests.db.transitions import authorise, claim, finalize, record, sendable
 from tests.emptying import empty
 from tests.next_try import SECOND, set_next_try
 from tests.web.cases import an_uncertain_case
@@ -63,12 +63,12 @@ class Story:
         with self.engine.begin() as connection:
             set_next_try(connection, -SECOND, "NOT inactive")
         for held in claim(self.engine):
-            for entry in reserve(self.engine, held):
-                assert mark(self.engine, entry.send)
+            for entry in sendable(self.engine, held):
+                assert authorise(self.engine, entry)
                 assert held.id not in self.sent, "what was sent is sent again"
                 self.dots[held.id] += 1
                 if answered:
-                    record(self.engine, entry.send)
+                    record(self.engine, entry)
                     self.sent.add(held.id)
                     finalize(self.engine, held)
 

@@ -10,7 +10,7 @@ from sqlalchemy import Engine, text
 from snoozer.operators import chunks
 from snoozer.queue import ledger
 from tests.db.operations import OPERATOR, an_operation, results, the_operation
-from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
+from tests.db.transitions import a_held_mail, authorise, claim, record, sendable
 from tests.factories import HOUR, a_snooze, asked_for, now, the_events, the_row, the_send
 from tests.next_try import SECOND, set_next_try
 from tests.web.cases import an_uncertain_case
@@ -26,8 +26,8 @@ def operate(engine: Engine, act: str, *ids: int, **parameters: Any) -> dict[int,
 
 def an_uncertain_one_that_waits(engine: Engine, **columns: object) -> int:
     """Its worker was lost after the dot, and it waits out its hold."""
-    held, send = a_reserved_send(engine, **columns)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine, **columns)
+    assert authorise(engine, send)
     released = operate(engine, "release", held.id, of_the_living=True)
     assert released == {held.id: ("done", None)}
     assert the_send(engine, held.id).state == "uncertain"
@@ -42,8 +42,8 @@ def repeating(engine: Engine) -> int:
 def an_uncertain_case_of(engine: Engine, id: int) -> int:
     [held] = claim(engine)
     assert held.id == id
-    [entry] = reserve(engine, held)
-    assert mark(engine, entry.send)
+    [entry] = sendable(engine, held)
+    assert authorise(engine, entry)
     operate(engine, "release", id, of_the_living=True)
     with engine.begin() as connection:
         connection.execute(
@@ -75,7 +75,7 @@ def test_what_repeats_and_was_sent_goes_on_by_its_next_claim(engine: Engine) -> 
     row = the_row(engine, id)
     assert (row.outcome, row.inactive, row.scheduled_for) == (None, False, promise)
     [held] = claim(engine)
-    assert reserve(engine, held) == []
+    assert sendable(engine, held) == []
 
 
 def test_a_case_whose_answer_came_late_is_finished_by_settling_it(engine: Engine) -> None:
@@ -94,9 +94,9 @@ def test_what_is_sent_again_has_the_same_bytes(engine: Engine, make: object) -> 
         connection.execute(text("UPDATE email_snoozes SET subject = 'after' WHERE id = :id"), {"id": id})
     assert operate(engine, "resolve_resend", id) == {id: ("done", None)}
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    assert (entry.send.bytes_sha256, entry.send.subject) == (before.bytes_sha256, "before")
-    assert entry.send.reminder_message_id == before.reminder_message_id
+    [entry] = sendable(engine, held)
+    assert (entry.bytes_sha256, entry.subject) == (before.bytes_sha256, "before")
+    assert entry.reminder_message_id == before.reminder_message_id
     assert the_send(engine, id).resends == 1
     assert operate(engine, "resolve_resend", id)[id][0] == "unchanged"
 
@@ -126,8 +126,8 @@ def test_the_ledger_itself_leaves_what_was_sent(engine: Engine, resolution: ledg
 
 
 def test_what_is_uncertain_and_held_is_not_settled(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
     with engine.begin() as connection:
         connection.execute(text("UPDATE reminder_sends SET state = 'uncertain', uncertain_at = now()"))
     found = operate(engine, "resolve_sent", held.id)
@@ -149,11 +149,11 @@ def test_what_is_dropped_is_closed_and_what_repeats_goes_on(engine: Engine) -> N
 
 
 def test_a_claim_is_taken_back_from_a_worker_that_is_not_alive(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     assert operate(engine, "release", held.id) == {held.id: ("done", None)}
     row = the_row(engine, held.id)
     assert (row.claim_token, row.attempts, row.crash_count, row.scheduled_for) == (None, 0, 0, held.scheduled_for)
-    assert not mark(engine, send), "a claim that was taken back authorised a dot"
+    assert not authorise(engine, send), "a claim that was taken back authorised a dot"
     assert operate(engine, "release", held.id) == {held.id: ("unchanged", "no worker holds it any more")}
     assert [again.id for again in claim(engine)] == [held.id]
 
@@ -169,14 +169,14 @@ def test_of_two_uncertain_cases_of_a_message_only_the_newest_is_sent_again(engin
         older: ("unchanged", "a newer case of its message is in this operation"),
         newer: ("done", None),
     }
-    assert (the_send(engine, older).state, the_send(engine, newer).state) == ("uncertain", "reserved")
+    assert (the_send(engine, older).state, the_send(engine, newer).state) == ("uncertain", "failed")
 
 
 def test_a_claim_past_its_dot_becomes_uncertain_and_a_late_answer_still_counts(engine: Engine) -> None:
     id = an_uncertain_one_that_waits(engine)
     assert the_row(engine, id).last_error.startswith("It may have been sent")
     [again] = claim(engine, worker="w2")
-    assert reserve(engine, again, worker="w2") == [], "it is on hold"
+    assert sendable(engine, again, worker="w2") == [], "it is on hold"
     send = the_send(engine, id)
     assert record(engine, send).late
     assert the_send(engine, id).state == "sent"
@@ -238,8 +238,8 @@ def test_what_is_uncertain_anew_since_the_preview_waits_for_a_new_decision(engin
     looked = now()
     assert operate(engine, "resolve_resend", id, until=looked.isoformat()) == {id: ("done", None)}
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    assert mark(engine, entry.send)
+    [entry] = sendable(engine, held)
+    assert authorise(engine, entry)
     operate(engine, "release", id, of_the_living=True)
     found = operate(engine, act, id, until=looked.isoformat())
     assert found == {id: ("unchanged", "its reminder became uncertain after the preview")}

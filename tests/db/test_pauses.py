@@ -22,7 +22,7 @@ from snoozer.snoozes.acts import Pause, Resume
 from tests import acting
 from tests.db.operations import OPERATOR, an_operation, results, the_operation
 from tests.db.pipelines import CONFIG
-from tests.db.transitions import claim, reserve
+from tests.db.transitions import claim, sendable
 from tests.factories import (
     ANN,
     HOUR,
@@ -57,7 +57,7 @@ def resumed(engine: Engine, id: int) -> int:
 def deliver(engine: Engine) -> list[Claim]:
     """Claims what is due as a worker does, settles what was not reserved; returns what may be sent."""
     claims = claim(engine)
-    free = [held for held in claims if reserve(engine, held)]
+    free = [held for held in claims if sendable(engine, held)]
     left = [Ending(claim=held, outcome=None) for held in claims if held not in free]
     if left:
         with engine.begin() as connection:

@@ -1,26 +1,31 @@
 """Deliveries side by side: each is settled once, and none waits for another one's server, row or error."""
 
+from hashlib import sha256
 from pathlib import Path
 from threading import Event, current_thread
+from typing import Any
 
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
+from sqlalchemy.exc import ProgrammingError
 
 from snoozer.delivery import pipeline as module
 from snoozer.delivery.claiming import Delivery
-from snoozer.delivery.refused_rows import ReserveError
 from snoozer.mail.smtp import connection_pool
+from snoozer.queue import ledger, queue
 from snoozer.queue.reminder import Send
-from tests.db.pipelines import MESSAGE, TIMEOUT, a_pipeline, reap_all
-from tests.db.transitions import claim, reserve
-from tests.factories import ANN, a_snooze, the_row, the_send
+from tests.db.pipelines import CONFIG, MESSAGE, TIMEOUT, a_pipeline, reap_all
+from tests.db.transitions import claim, mark_uncertain_one, sendable
+from tests.factories import ANN, a_long_snooze, a_snooze, the_events, the_row, the_send
 from tests.mail.scripted_server import HOLD, PIPELINING, STALL, ScriptedServer
+
+SHA_OF_MESSAGE = sha256(MESSAGE).hexdigest()
 
 
 def claimed(engine: Engine, count: int) -> list[Delivery]:
     for _ in range(count):
         a_snooze(engine)
-    return [Delivery(claim=held, send=reserve(engine, held)[0].send) for held in claim(engine)]
+    return [Delivery(claim=held, send=sendable(engine, held)[0]) for held in claim(engine)]
 
 
 @pytest.mark.parametrize("script", [{}, {"ehlo": PIPELINING}], ids=["one by one", "in one piece"])
@@ -110,7 +115,7 @@ def test_a_row_that_is_locked_gets_no_dot_and_delays_no_other(engine: Engine, tm
             reap_all(pipeline)
             assert len(server.received) == 3
     assert {the_row(engine, one.claim.id).outcome for one in others} == {"sent"}
-    assert (the_row(engine, locked.claim.id).claimed_at, the_send(engine, locked.claim.id).state) == (None, "reserved")
+    assert (the_row(engine, locked.claim.id).claimed_at, the_send(engine, locked.claim.id)) == (None, None)
 
 
 def test_a_row_that_is_locked_for_a_moment_is_marked_then(
@@ -118,29 +123,77 @@ def test_a_row_that_is_locked_for_a_moment_is_marked_then(
 ) -> None:
     """As by this worker's own heartbeat, which would cost a connection each time."""
     monkeypatch.setattr(module, "MARK_TRIES", 10_000)
+    owned, was_denied = queue.owned, Event()
+
+    def observe(connection: Connection, **values: Any) -> set[int]:
+        was_denied.set()
+        return owned(connection, **values)
+
+    monkeypatch.setattr(queue, "owned", observe)
     [delivery] = claimed(engine, 1)
     with ScriptedServer() as server, a_pipeline(engine, server, tmp_path) as (pipeline, _):
         with engine.begin() as heartbeat:
             heartbeat.execute(text("SELECT 1 FROM email_snoozes FOR UPDATE"))
             pipeline.submit([delivery])
-            while "DATA" not in server.commands:
-                pipeline.reap(timeout=0.01)
+            assert was_denied.wait(TIMEOUT)
         reap_all(pipeline)
         assert server.connections == 1
     assert the_row(engine, delivery.claim.id).outcome == "sent"
 
 
-def test_what_needs_no_mail_waits_for_no_mail_server(engine: Engine, tmp_path: Path) -> None:
-    refused, unknown = claimed(engine, 2)
-    error = ReserveError(error="the ledger refuses it", attempts_used=1, permanent=True)
-    with ScriptedServer(banner=STALL) as server, a_pipeline(engine, server, tmp_path) as (pipeline, done):
-        pipeline.submit(
-            [Delivery(claim=refused.claim, send=None, error=error), Delivery(claim=unknown.claim, send=None)]
-        )
+def test_a_resend_appends_an_event(engine: Engine, tmp_path: Path) -> None:
+    [first, other] = claimed(engine, 2)
+    assert first.send is not None
+    with engine.begin() as connection:
+        assert ledger.authorise(connection, dots=[(first.send, SHA_OF_MESSAGE)], uncertainty=CONFIG.uncertainty)
+        mark_uncertain_one(connection, first.send)
+        connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 day'"))
+        queue.unclaim(connection, held=queue.held([first.claim]))
+    [again] = claimed(engine, 0)
+    with ScriptedServer() as server, a_pipeline(engine, server, tmp_path) as (pipeline, _):
+        pipeline.submit([again, other])
         reap_all(pipeline)
-    assert the_row(engine, refused.claim.id).outcome == "retired"
+        assert len(server.received) == 2
+    assert (the_events(engine, first.claim.id), the_events(engine, other.claim.id)) == (["resent"], [])
+
+
+def test_what_needs_no_mail_waits_for_no_mail_server(engine: Engine, tmp_path: Path) -> None:
+    [unknown] = claimed(engine, 1)
+    with ScriptedServer(banner=STALL) as server, a_pipeline(engine, server, tmp_path) as (pipeline, done):
+        pipeline.submit([Delivery(claim=unknown.claim, send=None)])
+        reap_all(pipeline)
     assert the_row(engine, unknown.claim.id).claimed_at is None
-    assert sorted(done) == sorted([refused.claim.id, unknown.claim.id])
+    assert done == [unknown.claim.id]
+
+
+def test_a_row_that_the_ledger_cannot_take_gets_no_dot_and_stops_no_other(engine: Engine, tmp_path: Path) -> None:
+    long = a_long_snooze(engine)
+    deliveries = claimed(engine, 3)
+    with ScriptedServer() as server, a_pipeline(engine, server, tmp_path, concurrency=4) as (pipeline, _):
+        pipeline.submit(deliveries)
+        reap_all(pipeline)
+        assert len(server.received) == 3
+    outcomes = {one.claim.id: the_row(engine, one.claim.id).outcome for one in deliveries}
+    assert outcomes == {id: "retired" if id == long else "sent" for id in outcomes}
+
+
+def test_a_statement_that_is_wrong_is_no_rows_fault_and_is_reported(engine: Engine, tmp_path: Path) -> None:
+    """Its rows were claimed and given back without end, with a body each time."""
+    [delivery] = claimed(engine, 1)
+    rename = "ALTER TABLE reminder_sends RENAME {} TO {}"
+    with engine.begin() as connection:
+        connection.execute(text(rename.format("late_from", "late_from_of_old")))
+    try:
+        with ScriptedServer() as server, a_pipeline(engine, server, tmp_path) as (pipeline, _):
+            pipeline.submit([delivery])
+            reap_all(pipeline)
+            assert isinstance(pipeline.failure, ProgrammingError)
+            assert server.received == []
+    finally:
+        with engine.begin() as connection:
+            connection.execute(text(rename.format("late_from_of_old", "late_from")))
+    row = the_row(engine, delivery.claim.id)
+    assert (row.claimed_at, row.attempts, row.last_error) == (None, 0, None)
 
 
 def test_a_reminder_that_breaks_our_code_stops_no_other(engine: Engine, tmp_path: Path) -> None:

@@ -20,20 +20,19 @@ from tests.db.transitions import a_fact, mark_uncertain_one, refuse_one, release
 # The sixth use of a statement prepares it, and five plans of its own later it gets one that is kept.
 ENOUGH = 12
 LEASE = timedelta(seconds=90)
+UNCERTAINTY = UncertainPolicy(hold=LEASE)
 PROMISED = datetime(2036, 1, 1, tzinfo=UTC)
 FAILED = {"error": "451 try later", "attempts_used": 1, "delay": LEASE}
-DELIVERY = ("queue/claim", "ledger/reserve", "ledger/mark", "ledger/record", "queue/finalize")
+DELIVERY = ("queue/claim", "ledger/list_sendable", "ledger/authorise", "ledger/record", "queue/finalize")
 FIRST_LINES = {name: statement(name).text.splitlines()[0] for name in DELIVERY}
 End = Callable[[Connection, list[Claim], list[Send]], object]
 # What a worker does to its claims and their ledger entries.
 ENDS: dict[str, End] = {
     "extend": lambda connection, claims, sends: queue.extend(connection, held=_held(claims), lease=LEASE),
-    "mark": lambda connection, claims, sends: ledger.mark(connection, dots=_dots(sends)),
+    "authorise": lambda connection, claims, sends: _authorise(connection, sends),
     "record": lambda connection, claims, sends: ledger.record(connection, facts=[a_fact(send) for send in sends]),
     "lock": lambda connection, claims, sends: ledger.lock(connection, sends=sends),
-    "refuse": lambda connection, claims, sends: [
-        refuse_one(connection, one, permanent=True, reply="") for one in sends
-    ],
+    "refuse": lambda connection, claims, sends: [refuse_one(connection, one, reply="") for one in sends],
     "mark uncertain": lambda connection, claims, sends: [mark_uncertain_one(connection, one) for one in sends],
     "finalize": lambda connection, claims, sends: queue.finalize(connection, held=_held(claims)),
     "schedule next": lambda connection, claims, sends: [schedule_next_one(connection, one, PROMISED) for one in claims],
@@ -76,27 +75,25 @@ def seed(engine: Engine, rows: int) -> None:
 
 
 def deliver(worker: Engine, *, batch_size: int) -> int:
-    """Claim, reserve, mark, record and finalize one batch; returns how many."""
+    """Claim, authorise, record and finalize one batch; returns how many."""
     with worker.begin() as connection:
         claims = queue.claim(connection, worker="w", batch_size=batch_size, lease=LEASE)
-        sends = _reserve(connection, claims)
+        sends = _list_sendable(connection, claims)
     with worker.begin() as connection:
-        ledger.mark(connection, dots=_dots(sends))
+        _authorise(connection, sends)
     with worker.begin() as connection:
         ledger.record(connection, facts=[a_fact(send) for send in sends])
         queue.finalize(connection, held=_held(claims))
     return len(sends)
 
 
-def _reserve(connection: Connection, claims: list[Claim]) -> list[Send]:
-    reserved = ledger.reserve(
-        connection,
-        worker="w",
-        ids=[claim.id for claim in claims],
-        domain="snoozer.example",
-        uncertainty=UncertainPolicy(hold=LEASE),
-    )
-    return [entry.send for entry in reserved]
+def _list_sendable(connection: Connection, claims: list[Claim]) -> list[Send]:
+    ids = [claim.id for claim in claims]
+    return ledger.list_sendable(connection, worker="w", ids=ids, domain="snoozer.example", uncertainty=UNCERTAINTY)
+
+
+def _authorise(connection: Connection, sends: list[Send]) -> object:
+    return ledger.authorise(connection, dots=_dots(sends), uncertainty=UNCERTAINTY)
 
 
 def _held(claims: list[Claim]) -> HeldClaims:
@@ -182,7 +179,7 @@ def test_the_end_of_a_claim_reads_no_row_of_another(engine: Engine, worker: Engi
     seed(engine, 4_000)
     with worker.begin() as connection:
         claims = queue.claim(connection, worker="w", batch_size=10, lease=LEASE)
-        sends = _reserve(connection, claims)
+        sends = _list_sendable(connection, claims)
     assert reading(worker, lambda connection: end(connection, claims, sends)).rows < 500
 
 

@@ -14,7 +14,7 @@ from snoozer.people import accounts
 from snoozer.queue import ledger
 from snoozer.snoozes import occurrences
 from tests.db.pushes import comes_back, reminder_is_sent, without_trigger
-from tests.db.transitions import a_reserved_send, claim, mark, mark_uncertain_one, reserve
+from tests.db.transitions import a_held_mail, authorise, claim, mark_uncertain_one, sendable
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_snooze, now, the_row
 from tests.push_service import Subscription, subscribe
 from tests.push_service import ledger as pushes
@@ -114,8 +114,8 @@ def test_what_moves_to_the_archive_is_not_pushed_again(engine: Engine, device: i
 
 def test_a_reminder_that_its_person_has_answered_is_not_pushed(engine: Engine, device: int) -> None:
     """It was uncertain, and an act on its link says that it arrived."""
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     with engine.begin() as connection:
         mark_uncertain_one(connection, send)
         assert ledger.acknowledge(connection, snooze_id=held.id, scheduled_for=held.scheduled_for, by_mail=True)
@@ -171,5 +171,5 @@ def test_pushes_that_are_long_over_are_deleted(engine: Engine, device: int) -> N
 def test_reserving_a_reminder_pushes_nothing(engine: Engine, device: int) -> None:
     a_snooze(engine)
     [held] = claim(engine)
-    reserve(engine, held)
+    sendable(engine, held)
     assert pushes(engine) == []

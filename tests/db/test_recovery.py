@@ -9,9 +9,9 @@ from sqlalchemy import Engine, text
 
 from snoozer.cli import restored
 from snoozer.queue import ledger, queue, workers
-from snoozer.queue.reminder import Recovered
+from snoozer.queue.reminder import Recovered, UncertainPolicy
 from tests.acting import cancel, undo
-from tests.db.transitions import LEASE, a_reserved_send, claim, lapse, mark, recover
+from tests.db.transitions import HOLD, LEASE, SHA, a_held_mail, authorise, claim, lapse, recover
 from tests.factories import a_snooze, now, the_row, the_send, wait_until_a_session_waits
 
 STALL = 4711
@@ -46,14 +46,14 @@ def test_a_mark_that_is_committed_during_the_sweeps_statement_becomes_uncertain(
     stalls = a_snooze(engine)
     claim(engine, worker="alive")
     lapse(engine, [stalls])
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     found: list[Recovered] = []
     sweep = Thread(target=lambda: found.extend(recover(engine)))
     with engine.begin() as other:
         other.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": slow_statement})
         sweep.start()
         wait_until_a_session_waits(engine, who=sweep)
-        assert mark(engine, send)
+        assert authorise(engine, send)
     sweep.join()
     assert {(row.id, row.uncertain) for row in found} == {(stalls, False), (held.id, True)}
     assert len(found) == 2
@@ -61,18 +61,18 @@ def test_a_mark_that_is_committed_during_the_sweeps_statement_becomes_uncertain(
 
 
 def test_no_mark_is_made_between_the_lock_and_the_recovery(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     with engine.begin() as connection:
         workers.register(connection, id="w")
         workers.deregister(connection, id="w")
     with engine.begin() as sweeping:
         assert queue.lock_lapsed(sweeping, batch_size=10, lease=LEASE) == [held.id]
-        assert mark(engine, send) is False
+        assert authorise(engine, send) is False
 
 
 def test_a_mark_that_was_being_written_at_a_restore_becomes_uncertain(engine: Engine) -> None:
     """The operator's command waited for the row, and then read the ledger as it was before."""
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
 
     def apply() -> None:
         with engine.begin() as connection:
@@ -83,21 +83,15 @@ def test_a_mark_that_was_being_written_at_a_restore_becomes_uncertain(engine: En
         marking.execute(text("SELECT 1 FROM email_snoozes FOR NO KEY UPDATE"))
         applying.start()
         wait_until_a_session_waits(engine, who=applying)
-        marking.execute(
-            text(
-                "UPDATE reminder_sends SET state = 'sending', dot_authorised_at = now(), bytes_sha256 = 'x' "
-                "WHERE id = :id"
-            ),
-            {"id": send.id},
-        )
+        assert ledger.authorise(marking, dots=[(send, SHA)], uncertainty=UncertainPolicy(hold=HOLD))
     applying.join()
     assert (the_row(engine, held.id).outcome, the_send(engine, held.id).state) == ("retired", "uncertain")
 
 
 def test_an_uncertain_send_is_not_abandoned_while_its_cancellation_is_undone(engine: Engine) -> None:
     """It counted as no longer wanted, and was sent again without waiting for anything that the policy asks for."""
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     at_once = timedelta(seconds=-1)
     with engine.begin() as connection:
         cancel(connection, held.id)

@@ -9,7 +9,7 @@ from snoozer.queue.promise import ReminderTime
 from snoozer.snoozes import occurrences
 from tests import acting
 from tests.db.links import MESSAGE, act, folder, found
-from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one, record
+from tests.db.transitions import a_held_mail, authorise, mark_uncertain_one, record
 from tests.factories import HOUR, a_kept_message, a_snooze, now, the_events
 
 
@@ -17,8 +17,8 @@ from tests.factories import HOUR, a_kept_message, a_snooze, now, the_events
 def link(engine: Engine) -> Link:
     """The link of a reminder that was sent."""
     a_kept_message(engine, message_id=MESSAGE)
-    held, send = a_reserved_send(engine, message_id=MESSAGE)
-    mark(engine, send)
+    held, send = a_held_mail(engine, message_id=MESSAGE)
+    authorise(engine, send)
     record(engine, send)
     with engine.begin() as connection:
         queue.finalize(connection, held=[(held.id, held.claim_token)])
@@ -50,8 +50,8 @@ def test_a_link_shows_nothing_of_other_snoozes(engine: Engine, link: Link) -> No
 
 def test_a_link_of_a_rescheduled_snooze_changes_nothing(engine: Engine) -> None:
     """It is unknown whether it arrived; the person has chosen another time since."""
-    held, send = a_reserved_send(engine, message_id=MESSAGE)
-    mark(engine, send)
+    held, send = a_held_mail(engine, message_id=MESSAGE)
+    authorise(engine, send)
     with engine.begin() as connection:
         mark_uncertain_one(connection, send)
         assert acting.reschedule(connection, held.id, ReminderTime(remind_at=now() + HOUR))

@@ -26,7 +26,7 @@ from tests.db.links import (
     sent_and_gone_on,
     uncertain,
 )
-from tests.db.transitions import claim, mark, record, recovered, release_one, reserve
+from tests.db.transitions import authorise, claim, record, recovered, release_one, sendable
 from tests.factories import HOUR, now, the_events, the_row, the_send, wait_until_a_session_waits
 
 # A recurring snooze at some moment between its dot and its next promise.
@@ -37,9 +37,9 @@ def sent_once_more(engine: Engine) -> tuple[Claim, Send]:
     """The hold is over, and a worker is about to send the second copy."""
     held, _ = in_flight(engine)
     again = recovered(engine, held)
-    [entry] = reserve(engine, again, hold=timedelta(0))
-    assert entry.resent
-    return again, entry.send
+    [entry] = sendable(engine, again, hold=timedelta(0))
+    assert entry.resends == 1
+    return again, entry
 
 
 def next_of(send: Send) -> datetime:
@@ -101,7 +101,7 @@ def test_again_loses_no_series_and_ends_as_after_a_clean_reply(engine: Engine, w
 def test_no_second_copy_of_an_acknowledged_occurrence_is_sent(engine: Engine, window: Window, what: str) -> None:
     held, send = window(engine)
     act(engine, link_in(send), what)
-    assert mark(engine, send) is False
+    assert authorise(engine, send) is False
     with engine.begin() as connection:
         assert finish(connection, [held]) == set(), "the worker finds its claim gone"
         assert release_one(connection, held, error="?", attempts_used=0, delay=HOLD) is None
@@ -120,8 +120,9 @@ def test_the_next_occurrence_is_a_promise_of_its_own(engine: Engine) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    assert entry.send.reminder_message_id != send.reminder_message_id
+    [entry] = sendable(engine, held)
+    assert entry.reminder_message_id != send.reminder_message_id
+    assert authorise(engine, entry)
     assert (sends(engine), found(engine, link_in(send)).status) == (2, "asleep"), "what came later is not undone"
     assert act(engine, link_in(send), "undo") is False
 
@@ -206,7 +207,8 @@ def test_a_link_does_not_file_what_came_with_a_later_occurrence(engine: Engine) 
     with engine.begin() as connection:
         connection.execute(text("UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'"))
     [held] = claim(engine)
-    reserve(engine, held)
+    [entry] = sendable(engine, held)
+    assert authorise(engine, entry)
     assert [act(engine, link, what) for what in ("done", "again", "undo")] == [False, False, False]
     occurrence = found(engine, link)
     assert (occurrence.status, occurrence.superseded, folder(engine)) == ("asleep", True, "inbox")

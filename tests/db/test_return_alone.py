@@ -10,12 +10,13 @@ from sqlalchemy import Engine, insert, text
 
 from snoozer.db import mailbox_store
 from snoozer.db.models import MailboxMessage
-from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_and_reserve, no_failpoint
+from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_mails, no_failpoint
 from snoozer.delivery.settling import Ending, settle
 from snoozer.queue import queue
 from snoozer.queue.reminder import DeliveryOutcome, UncertainPolicy
 from tests.db.invariants import look
 from tests.db.links import DAILY
+from tests.db.transitions import authorise, refuse_one
 from tests.factories import ANN, HOUR, People, a_mailbox, a_snooze, now, the_events, the_row
 from tests.next_try import SECOND, set_next_try
 
@@ -64,7 +65,7 @@ def bring_back(engine: Engine) -> None:
 def take(engine: Engine) -> Delivery:
     """What a worker claims."""
     claim = partial(queue.claim, worker=CONFIG.worker, batch_size=9, lease=HOUR)
-    [delivery] = claim_and_reserve(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
+    [delivery] = claim_mails(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
     return delivery
 
 
@@ -136,7 +137,10 @@ def test_a_reminder_that_has_begun_is_sent(engine: Engine, account_id: int) -> N
     """The server may have it, so it is not forgotten because the message came back meanwhile."""
     asleep(engine, account_id, mailbox={"problem": "gone", "problem_since": now()})
     begun = take(engine)
+    assert begun.send is not None
+    assert authorise(engine, begun.send)
     with engine.begin() as connection:
+        refuse_one(connection, begun.send, reply="The final dot was never sent")
         queue.unclaim(connection, held=[(begun.claim.id, begun.claim.claim_token)])
         connection.execute(text("UPDATE mailboxes SET problem = NULL, problem_since = NULL"))
     bring_back(engine)

@@ -26,7 +26,7 @@ from snoozer.delivery.settling import (
 from snoozer.queue.fact_journal import FactJournal
 from snoozer.queue.ledger import Refusal
 from snoozer.queue.reminder import Claim, DeliveryOutcome, Failure, Send, UncertainPolicy
-from tests.db.transitions import a_fact, a_reserved_send, claim, mark, record, recovered, reserve
+from tests.db.transitions import a_fact, a_held_mail, authorise, claim, record, recovered, sendable
 from tests.factories import a_snooze, the_events, the_row, the_send
 
 WEEKLY = {
@@ -52,9 +52,9 @@ def in_flight(engine: Engine, count: int = 1, **columns: Any) -> list[tuple[Clai
         a_snooze(engine, **columns)
     taken = []
     for held in claim(engine):
-        [entry] = reserve(engine, held)
-        mark(engine, entry.send)
-        taken.append((held, entry.send))
+        [entry] = sendable(engine, held)
+        authorise(engine, entry)
+        taken.append((held, entry))
     return taken
 
 
@@ -110,7 +110,7 @@ def test_every_kind_of_ending_is_settled_in_one_commit(engine: Engine) -> None:
     (sent, one), (failed, two), (spent, _), (silent, four), (unbegun, _), (lost, six) = taken
     with engine.begin() as connection:
         connection.execute(STEAL, {"id": lost.id})
-    refusal = Refusal(send=two, permanent=False, reply="try later", smtp_code=451)
+    refusal = Refusal(send=two, reply="try later", smtp_code=451)
     endings = [
         accepted(sent, one),
         Ending(claim=failed, outcome=DeliveryOutcome.RELEASED, failure=released(failed).failure, refusal=refusal),
@@ -132,7 +132,7 @@ def test_every_kind_of_ending_is_settled_in_one_commit(engine: Engine) -> None:
     assert [row.attempts for row in rows] == [0, 1, 1, 0, 0, 0]
     assert [row.claimed_at is None for row in rows] == [True, True, True, True, True, False]
     sends = [the_send(engine, held.id) for held, _ in taken]
-    assert [send.state for send in sends] == ["sent", "reserved", "sending", "uncertain", "sending", "sent"]
+    assert [send.state for send in sends] == ["sent", "failed", "sending", "uncertain", "sending", "sent"]
     assert (sends[1].smtp_code, sends[3].reply) == (451, "it hung up")
     assert [the_events(engine, held.id) for held, _ in taken] == [
         [], ["failed"], ["retired"], ["uncertain", "failed"], [], [],
@@ -169,17 +169,17 @@ def test_a_locked_entry_keeps_its_claim_until_its_reply_is_recorded(engine: Engi
 def test_a_refusal_of_a_locked_entry_is_settled_later_and_the_others_now(engine: Engine, tmp_path: Path) -> None:
     """The statement waited for the entry, and with it every other ending."""
     (held, send), (other, another) = in_flight(engine, 2)
-    no_dot = Refusal(send=send, permanent=False, reply="no")
+    no_dot = Refusal(send=send, reply="no")
     refused = Ending(claim=held, outcome=DeliveryOutcome.UNCLAIMED, refusal=no_dot)
     journal = FactJournal(tmp_path, worker="w")
     settler = Settler(engine, journal=journal, config=CONFIG, shutting_down=lambda: False, rng=Random(1))
     pending = [settler.pending(one, lambda outcome: None) for one in (refused, accepted(other, another))]
     with engine.begin() as operator:
-        operator.execute(text("SELECT 1 FROM reminder_sends WHERE id = :id FOR UPDATE"), {"id": send.id})
+        operator.execute(text("SELECT 1 FROM reminder_sends WHERE snooze_id = :id FOR UPDATE"), {"id": held.id})
         assert settler.settle(pending) == [None, DeliveryOutcome.SENT]
     assert settler.settle(pending[:1]) == [DeliveryOutcome.UNCLAIMED]
     journal.close()
-    assert (the_send(engine, held.id).state, the_send(engine, held.id).reply) == ("reserved", "no")
+    assert (the_send(engine, held.id).state, the_send(engine, held.id).reply) == ("failed", "no")
 
 
 def test_a_reply_behind_a_lock_is_kept_when_the_worker_stops(engine: Engine, tmp_path: Path) -> None:
@@ -289,19 +289,19 @@ def events_after_recording(engine: Engine, send: Send) -> list[str]:
 
 
 def test_a_late_reply_appends_one_event(engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     recovered(engine, held)
     assert events_after_recording(engine, send) == ["late"]
     assert events_after_recording(engine, send) == ["late"]
 
 
 def test_a_second_copy_appends_an_event(engine: Engine) -> None:
-    held, first = a_reserved_send(engine)
-    mark(engine, first)
-    [entry] = reserve(engine, recovered(engine, held), hold=timedelta(0))
-    mark(engine, entry.send)
-    record(engine, entry.send)
+    held, first = a_held_mail(engine)
+    authorise(engine, first)
+    [entry] = sendable(engine, recovered(engine, held), hold=timedelta(0))
+    authorise(engine, entry)
+    record(engine, entry)
     assert events_after_recording(engine, first) == ["late"]
     with engine.connect() as connection:
         assert connection.execute(text("SELECT detail FROM snooze_events")).scalar_one() == {"second_copy": True}

@@ -25,11 +25,11 @@ from tests.db.operations import operate
 from tests.db.transitions import (
     HOLD,
     LEASE,
-    a_reserved_send,
+    a_held_mail,
+    authorise,
     claim,
     finalize,
     lapse,
-    mark,
     record,
     recover,
     release,
@@ -52,8 +52,8 @@ def claimed(engine: Engine, **columns: Any) -> Claim:
 
 
 def marked(engine: Engine) -> Claim:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     return held
 
 
@@ -65,8 +65,8 @@ def lost_at_the_dot(engine: Engine) -> Claim:
 
 
 def sent(engine: Engine) -> Claim:
-    held, send = a_reserved_send(engine)
-    mark(engine, send)
+    held, send = a_held_mail(engine)
+    authorise(engine, send)
     record(engine, send)
     finalize(engine, held)
     return held
@@ -133,7 +133,7 @@ DONE: dict[str, tuple[Callable[[Engine], Claim], str, str | None, timedelta | No
     "reschedule": (asleep, "asleep", None, HOUR),
     "recover": (lose_the_lease, "due", None, None),
     "claim": (claimed, "held", None, LEASE),
-    "reserve": (lambda engine: a_reserved_send(engine)[0], "held", None, LEASE),
+    "reserve": (lambda engine: a_held_mail(engine)[0], "held", None, LEASE),
     "mark": (marked, "leaving", None, LEASE),
     "recover after the mark": (lost_at_the_dot, "uncertain", "hold", HOLD),
     "finalize": (sent, "sent", None, None),
@@ -202,7 +202,7 @@ DIMENSIONS: dict[str, tuple[Any, ...]] = {
     "schema_version": (1, 2),
     "crash_count": (0, 1, 2),
     "promised": (False, True),
-    "ledger": (None, "uncertain", "reserved", "digest"),
+    "ledger": (None, "uncertain", "failed", "digest"),
     "key": (None, "first", "flagged", "behind", "in flight"),
 }
 
@@ -223,7 +223,7 @@ def a_combination(engine: Engine, number: int, **of: Any) -> None:
     if of["key"] == "in flight":
         a_snooze(engine, serialization_key=f"k{number}", claimed_at=now(), user_email=f"q{number}@x.example")
     id = a_snooze(engine, **columns)
-    if of["ledger"] in ("uncertain", "reserved"):
+    if of["ledger"] in ("uncertain", "failed"):
         a_send(engine, id, state=of["ledger"])
     elif of["ledger"] == "digest":
         a_digest(engine, id)

@@ -9,7 +9,7 @@ from snoozer.mail.compose import ReminderWriter
 from snoozer.mailboxes import inbox
 from snoozer.queue import ledger
 from snoozer.queue.reminder import Send, UncertainPolicy
-from tests.db.transitions import a_reserved_send, mark, mark_uncertain_one
+from tests.db.transitions import a_held_mail, authorise, mark_uncertain_one
 from tests.factories import ANN, HOUR, a_kept_message, now
 
 WRITER = ReminderWriter(
@@ -44,20 +44,21 @@ def test_a_copy_and_an_odd_id_thread_with_their_original(engine: Engine, written
         id = a_kept_message(engine, original=ORIGINAL % (written, body))
     stand_in = message_id_of(engine, id)
     assert stand_in.endswith("@kept.snoozer.invalid>")
-    _, send = a_reserved_send(engine, message_id=stand_in)
+    _, send = a_held_mail(engine, message_id=stand_in)
     assert send.thread_ids == f"<1@x> <2@x> {threads}"
 
 
 def test_an_original_that_arrives_after_its_snooze_changes_no_bytes(engine: Engine) -> None:
     with_created = {"message_id": "<3@x>", "created_at": now() - HOUR}
     a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"late"))
-    _, send = a_reserved_send(engine, **with_created)
+    _, send = a_held_mail(engine, **with_created)
     assert send.thread_ids is None
 
 
 def test_a_reminder_that_comes_back_is_merged_with_its_kept_message(engine: Engine) -> None:
     id = a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"x"))
-    _, send = a_reserved_send(engine, message_id="<3@x>")
+    _, send = a_held_mail(engine, message_id="<3@x>")
+    assert authorise(engine, send)
     for _ in range(2):
         assert not come_back(engine, send).new
     assert in_folders(engine) == [("inbox", "<3@x>"), ("reminders", send.reminder_message_id)]
@@ -65,7 +66,8 @@ def test_a_reminder_that_comes_back_is_merged_with_its_kept_message(engine: Engi
 
 
 def test_a_reminder_of_a_message_that_is_not_kept_stands_for_it_once(engine: Engine) -> None:
-    _, send = a_reserved_send(engine, message_id="<elsewhere@x>", sender_email="Ann Berg <ann@a.example>")
+    _, send = a_held_mail(engine, message_id="<elsewhere@x>", sender_email="Ann Berg <ann@a.example>")
+    assert authorise(engine, send)
     first = come_back(engine, send)
     assert first.new
     assert message_id_of(engine, first.id) == "<elsewhere@x>"
@@ -78,15 +80,16 @@ def test_a_reminder_of_a_message_that_is_not_kept_stands_for_it_once(engine: Eng
 
 
 def test_another_persons_reminder_is_mail(engine: Engine) -> None:
-    _, send = a_reserved_send(engine, user_email="bob@snoozer.example")
+    _, send = a_held_mail(engine, user_email="bob@snoozer.example")
+    assert authorise(engine, send)
     assert come_back(engine, send).new
     assert [folder for folder, _ in in_folders(engine)] == ["inbox"]
 
 
 def test_a_reminder_that_came_back_is_known_to_have_arrived(engine: Engine) -> None:
     a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"x"))
-    held, send = a_reserved_send(engine, message_id="<3@x>")
-    mark(engine, send)
+    held, send = a_held_mail(engine, message_id="<3@x>")
+    authorise(engine, send)
     come_back(engine, send)
     with engine.begin() as connection:
         mark_uncertain_one(connection, send)

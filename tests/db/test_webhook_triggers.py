@@ -16,7 +16,7 @@ from snoozer.snoozes.acts import Annotate, Pause
 from tests.acting import cancel, done, snooze, undo
 from tests.db.operations import operate
 from tests.db.pushes import comes_back, reminder_is_sent
-from tests.db.transitions import a_reserved_send, claim, finalize, mark, record, release, reserve, schedule_next_one
+from tests.db.transitions import a_held_mail, authorise, claim, finalize, record, release, schedule_next_one, sendable
 from tests.factories import ANN, HOUR, People, Person, a_mailbox, a_snooze, now, the_row
 from tests.next_try import SECOND, set_next_try
 from tests.webhook_receiver import an_endpoint, deliveries, entered
@@ -38,9 +38,9 @@ def change(engine: Engine, statement: str, **values: Any) -> None:
 def is_over(engine: Engine) -> None:
     """The reminder of the one snooze that is due is sent, and it is finished."""
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    assert mark(engine, entry.send)
-    record(engine, entry.send)
+    [entry] = sendable(engine, held)
+    assert authorise(engine, entry)
+    record(engine, entry)
     assert finalize(engine, held)
 
 
@@ -161,8 +161,8 @@ def test_what_is_cancelled_stuck_and_back_again_is_entered(engine: Engine, hook:
 
 
 def test_what_repeats_is_due_and_sent_each_time_and_not_edited_by_that(engine: Engine, hook: int) -> None:
-    held, send = a_reserved_send(engine, recurrence=DAILY)
-    mark(engine, send)
+    held, send = a_held_mail(engine, recurrence=DAILY)
+    authorise(engine, send)
     record(engine, send)
     with engine.begin() as connection:
         assert schedule_next_one(connection, held, now() - timedelta(seconds=1))

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Engine, text
 from snoozer.snoozes import recurrence
 from snoozer.timephrase.recurrence import Recurrence
 from tests.db.every_state import STATES
-from tests.db.transitions import a_reserved_send, claim, mark, record, reserve
+from tests.db.transitions import a_held_mail, authorise, claim, record, sendable
 from tests.factories import HOUR, a_snooze, now, the_row, the_send
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,13 +66,13 @@ def test_a_message_is_moved_even_from_a_workers_hands(page: str, containing: str
     promised = datetime(2026, 1, 1, 9, tzinfo=UTC)
     id = a_snooze(engine, **MESSAGE, remind_at=promised, recurrence=DAILY, zone="UTC", time_kind="wall", attempts=2)
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
+    [entry] = sendable(engine, held)
     for _ in range(2):
         execute(engine, the_block(page, containing=containing))
         row = the_row(engine, id)
         assert (row.remind_at.year, row.scheduled_for, row.recurrence) == (2027, None, DAILY)
         assert (row.claimed_at, row.claim_token, row.attempts, row.wall_time) == (None, None, 0, None)
-    assert not mark(engine, entry.send)
+    assert not authorise(engine, entry)
     following = recurrence.following(row, now=promised)
     assert following is not None
     assert timedelta(0) < following - row.remind_at <= timedelta(days=1)
@@ -93,8 +93,8 @@ def test_a_bump_makes_nothing_earlier(engine: Engine) -> None:
 
 @pytest.mark.parametrize("containing", [MOVE, BUMP])
 def test_what_is_leaving_may_arrive_and_comes_at_the_new_time_too(engine: Engine, containing: str) -> None:
-    held, send = a_reserved_send(engine, **MESSAGE)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine, **MESSAGE)
+    assert authorise(engine, send)
     execute(engine, the_block("docs/guide/embedding.md", containing=containing))
     row = the_row(engine, held.id)
     assert (row.remind_at.year, row.claim_token, row.outcome) == (2027, None, None)
@@ -103,15 +103,15 @@ def test_what_is_leaving_may_arrive_and_comes_at_the_new_time_too(engine: Engine
 
 
 def leaving(engine: Engine) -> int:
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
     return held.id
 
 
 SENDER = "bob@mail.example"
 STATES_OF_ROWS: dict[str, Callable[[Engine], int]] = {
     **{name: STATES[name] for name in ("asleep", "due", "retry", "hold", "rest")},
-    "held": lambda engine: a_reserved_send(engine)[0].id,
+    "held": lambda engine: a_held_mail(engine)[0].id,
     "leaving": leaving,
 }
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import mailbox_store
 from snoozer.queue import ledger, queue
-from snoozer.queue.ledger import Fact, Refusal, Reserved
+from snoozer.queue.ledger import Fact, Refusal
 from snoozer.queue.queue import Lane
 from snoozer.queue.reminder import Claim, Failure, Recovered, Send, UncertainPolicy
 from tests.factories import a_snooze
@@ -86,24 +86,26 @@ def lapse(engine: Engine, ids: Sequence[int]) -> None:
         )
 
 
-def reserve(engine: Engine, held: Claim, *, worker: str = "w", **values: Any) -> list[Reserved]:
+def sendable(engine: Engine, held: Claim, *, worker: str = "w", **values: Any) -> list[Send]:
     uncertainty = UncertainPolicy(**({"hold": HOLD} | values))
     with engine.begin() as connection:
-        return ledger.reserve(
+        return ledger.list_sendable(
             connection, worker=worker, ids=[held.id], domain="snoozer.example", uncertainty=uncertainty
         )
 
 
-def a_reserved_send(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+def a_held_mail(engine: Engine, **columns: Any) -> tuple[Claim, Send]:
+    """A claim and its mail, whose dot is not authorised."""
     a_snooze(engine, **columns)
     [held] = claim(engine)
-    [entry] = reserve(engine, held)
-    return held, entry.send
+    [send] = sendable(engine, held)
+    return held, send
 
 
-def mark(engine: Engine, send: Send) -> bool:
+def authorise(engine: Engine, send: Send, *, sha: str = SHA, **values: Any) -> bool:
+    uncertainty = UncertainPolicy(**({"hold": timedelta(0)} | values))
     with engine.begin() as connection:
-        return bool(ledger.mark(connection, dots=[(send, SHA)]))
+        return bool(ledger.authorise(connection, dots=[(send, sha)], uncertainty=uncertainty))
 
 
 def a_fact(send: Send) -> Fact:

@@ -2,12 +2,15 @@
 
 import os
 import signal
+from datetime import timedelta
 
 from sqlalchemy import text
 
-from tests.db.transitions import record
+from snoozer.queue import workers
+from tests.db.transitions import record, recover
 from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.mail.scripted_server import EOF, STALL, ScriptedServer
+from tests.next_try import SECOND, set_next_try
 from tests.process.conftest import TIMEOUT, Field, wait
 
 LONG = "720"
@@ -42,7 +45,7 @@ def test_a_worker_that_leaves_calls_back_a_mail_that_is_stalled_before_its_dot(p
     assert worker.returncode == 0, out + err
     row = the_row(place.engine, id)
     assert (row.claimed_at, row.attempts, row.crash_count, row.outcome) == (None, 0, 0, None)
-    assert the_send(place.engine, id).state == "reserved"
+    assert the_send(place.engine, id) is None
 
 
 def test_a_server_that_hangs_up_after_mail_upon_mail_is_left_alone(place: Field) -> None:
@@ -61,13 +64,20 @@ def test_a_server_that_closes_after_mail_upon_mail_is_left_alone_and_no_reminder
         work_until_it_is_left_alone(place, server)
     rows = [the_row(place.engine, id) for id in ids]
     assert {(row.attempts, row.outcome) for row in rows} == {(0, None)}
-    assert {send.state for id in ids if (send := the_send(place.engine, id))} == {"reserved"}
+    assert {send.state for id in ids if (send := the_send(place.engine, id))} == {"failed"}
 
 
 def test_a_late_reply_while_the_second_copy_is_on_its_way_keeps_the_copy_back(place: Field) -> None:
     """The mark was refused and the claim kept until its lease ended, as if the worker had been lost."""
     id = a_snooze(place.engine)
     place.settings = {"SNOOZER_WORKER_DEAD_SECONDS": LONG, "SNOOZER_LEASE_SECONDS": "3600"}
+    place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="marked:kill").communicate(timeout=TIMEOUT)
+    with place.engine.begin() as connection:
+        assert len(workers.mark_dead(connection, dead_after=timedelta(0))) == 1
+    assert [found.uncertain for found in recover(place.engine)] == [True]
+    with place.engine.begin() as connection:
+        connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 day'"))
+        set_next_try(connection, -SECOND, "NOT inactive")
     worker = place.start("worker", "--drain", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
     os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WNOWAIT)
     record(place.engine, the_send(place.engine, id))
@@ -75,5 +85,5 @@ def test_a_late_reply_while_the_second_copy_is_on_its_way_keeps_the_copy_back(pl
     worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0
     assert place.sink.accepted() == []
-    assert (the_row(place.engine, id).outcome, the_row(place.engine, id).crash_count) == ("sent", 0)
-    assert "recovered" not in the_events(place.engine, id)
+    assert (the_row(place.engine, id).outcome, the_row(place.engine, id).crash_count) == ("sent", 1)
+    assert "resent" not in the_events(place.engine, id)

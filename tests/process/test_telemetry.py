@@ -15,7 +15,13 @@ from tests.process.conftest import TIMEOUT, Field
 from tests.web.live_site import live_site
 
 REQUEST = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-STATEMENTS_OF_A_DELIVERY = {"queue/claim", "ledger/reserve", "ledger/mark", "queue/finalize", "ledger/record"}
+STATEMENTS_OF_A_DELIVERY = {
+    "queue/claim",
+    "ledger/list_sendable",
+    "ledger/authorise",
+    "queue/finalize",
+    "ledger/record",
+}
 GAUGES = {"queue.depth", "queue.oldest_due_seconds", "breaker.open", "workers.alive", "mailboxes.overdue", "push.due"}
 RECEIVERS = {"http/protobuf": collect_telemetry, "grpc": collect_by_grpc}
 # Of the clock: a minute's worth, as they are ten times as often here as they usually are.

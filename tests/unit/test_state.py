@@ -26,17 +26,23 @@ def test_programs_and_people_read_fewer_words(state: str, why: str | None, word:
 
 
 @pytest.mark.parametrize(
-    ("state", "resolution", "answer"),
+    ("state", "resolution", "code", "answer"),
     [
-        (None, None, "no"),
-        ("reserved", None, "not yet"),
-        ("sending", None, "perhaps"),
-        ("uncertain", None, "perhaps"),
-        ("sent", None, "yes"),
-        ("sent", "digest", "yes"),
-        ("failed", None, "no"),
-        ("failed", "dismissed", "perhaps"),
+        (None, None, None, "no"),
+        ("reserved", None, None, "not yet"),
+        ("sending", None, None, "perhaps"),
+        ("uncertain", None, None, "perhaps"),
+        ("sent", None, 250, "yes"),
+        ("sent", "digest", None, "yes"),
+        ("failed", None, None, "not yet"),
+        ("failed", None, 451, "not yet"),
+        ("failed", "resend", None, "not yet"),
+        ("failed", None, 550, "no"),
+        ("failed", "dropped", None, "no"),
+        ("failed", "dismissed", None, "perhaps"),
     ],
 )
-def test_what_may_have_been_sent_is_never_denied(state: str | None, resolution: str | None, answer: Answer) -> None:
-    assert was_sent(state, resolution) == answer
+def test_what_may_have_been_sent_is_never_denied(
+    state: str | None, resolution: str | None, code: int | None, answer: Answer
+) -> None:
+    assert was_sent(state, resolution, code) == answer

@@ -24,15 +24,10 @@ def an_uncertain_case(engine: Engine, **columns: Any) -> int:
     id = a_snooze(engine, **columns)
     with engine.begin() as connection:
         claim = next(row for row in queue.claim(connection, worker="w1", batch_size=9, lease=HOUR) if row.id == id)
-        [reserved] = ledger.reserve(
-            connection,
-            worker="w1",
-            ids=[id],
-            domain="snoozer.example",
-            uncertainty=UncertainPolicy(hold=HOUR, for_operator=True),
-        )
-        assert ledger.mark(connection, dots=[(reserved.send, "0" * 64)])
-        assert mark_uncertain_one(connection, reserved.send)
+        policy = UncertainPolicy(hold=HOUR, for_operator=True)
+        [send] = ledger.list_sendable(connection, worker="w1", ids=[id], domain="snoozer.example", uncertainty=policy)
+        assert ledger.authorise(connection, dots=[(send, "0" * 64)], uncertainty=policy)
+        assert mark_uncertain_one(connection, send)
         release_one(
             connection,
             claim,

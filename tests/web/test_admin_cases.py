@@ -155,7 +155,7 @@ def test_a_due_row_that_no_worker_may_take_yet_is_not_next_in_line(operator: Fla
 @pytest.mark.parametrize(
     ("columns", "answer"),
     [
-        ({"state": "reserved"}, "No. It was prepared"),
+        ({"state": "failed"}, "No. It was prepared"),
         ({"state": "sending", "dot_authorised_at": now(), "bytes_sha256": "x"}, "Perhaps. It is being handed over"),
         ({"state": "sent", "sent_at": now(), "smtp_code": 250, "reply": "queued as 4XyZ"}, "Yes. The mail server took"),
         ({"state": "failed", "smtp_code": 550, "reply": "unknown"}, "No. The mail server refused it: 550 unknown"),
@@ -169,12 +169,8 @@ def test_every_row_shows_whether_it_was_sent(
     assert "Was it sent? No. Nothing was ever handed" in visible_text(page(operator, f"/admin/cases/{id}"))
     with engine.begin() as connection:
         queue.claim(connection, worker="w1", batch_size=1, lease=HOUR)
-        ledger.reserve(
-            connection,
-            worker="w1",
-            ids=[id],
-            domain="snoozer.example",
-            uncertainty=UncertainPolicy(hold=HOUR, for_operator=False),
-        )
+        policy = UncertainPolicy(hold=HOUR)
+        [send] = ledger.list_sendable(connection, worker="w1", ids=[id], domain="snoozer.example", uncertainty=policy)
+        assert ledger.authorise(connection, dots=[(send, "0" * 64)], uncertainty=policy)
         connection.execute(update(Send).values(**columns))
     assert f"Was it sent? {answer}" in visible_text(page(operator, f"/admin/cases/{id}"))

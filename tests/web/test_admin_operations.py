@@ -74,7 +74,7 @@ def test_reactivated_cases_are_claimed_again_and_their_ledger_entries_are_open(
     assert "Done 2 Unchanged 0" in act(operator, "reactivate", all="1")
     assert sorted(claimable(engine)) == sorted([plain, uncertain])
     send = the_send(engine, uncertain)
-    assert (send.state, send.resolution, send.resolved_by) == ("reserved", "resend", "operator:1")
+    assert (send.state, send.resolution, send.resolved_by) == ("failed", "resend", "operator:1")
     assert the_events(engine, plain) == ["reactivated"]
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import Engine
 from snoozer.operators import chunks
 from snoozer.queue import workers
 from tests.db.operations import the_operation
-from tests.db.transitions import a_reserved_send, mark
+from tests.db.transitions import a_held_mail, authorise
 from tests.factories import HOUR, a_snooze, now, the_row, the_send
 from tests.web.cases import UNTIL, an_uncertain_case, page, visible_text
 
@@ -103,13 +103,13 @@ def test_attempts_are_raised_from_its_page(operator: FlaskClient, engine: Engine
 
 
 def test_the_claim_of_a_worker_that_is_alive_needs_a_tick(operator: FlaskClient, engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
+    held, send = a_held_mail(engine)
     with engine.begin() as connection:
         workers.register(connection, id="w")
     assert "Also from a worker that is alive" in preview(operator, "release", id=held.id)
     assert "It stays as it was: its worker w is alive." in do(operator, "release", held.id)
     assert "Took it back from its worker." in do(operator, "release", held.id, of_the_living="1")
-    assert not mark(engine, send)
+    assert not authorise(engine, send)
 
 
 def test_everything_that_a_worker_holds_is_taken_back(operator: FlaskClient, engine: Engine) -> None:

@@ -23,13 +23,9 @@ def a_send(engine: Engine, id: int) -> None:
     """The snooze is claimed and entered in the ledger."""
     with engine.begin() as connection:
         queue.claim(connection, worker="w1", batch_size=10, lease=HOUR)
-        ledger.reserve(
-            connection,
-            worker="w1",
-            ids=[id],
-            domain="snoozer.example",
-            uncertainty=UncertainPolicy(hold=HOUR, for_operator=False),
-        )
+        policy = UncertainPolicy(hold=HOUR)
+        [send] = ledger.list_sendable(connection, worker="w1", ids=[id], domain="snoozer.example", uncertainty=policy)
+        assert ledger.authorise(connection, dots=[(send, "0" * 64)], uncertainty=policy)
 
 
 def test_a_snooze_by_phrase_is_stored_for_the_tokens_owner_and_returned_in_full(
@@ -149,7 +145,7 @@ def test_a_snooze_is_shown_with_its_history_and_without_addresses(
     body = client.get(f"{SNOOZES}/{id}", headers=ann.bearer).get_json()
     assert (body["state"], body["attempts"], body["sent_at"]) == ("claimed", 2, None)
     assert body["last_error"] == "rcpt: 550 <…@…> unknown"
-    assert [send["state"] for send in body["sends"]] == ["reserved"]
+    assert [send["state"] for send in body["sends"]] == ["sending"]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from werkzeug.test import TestResponse
 
 from snoozer.mailboxes.read.keys import MessageKey
-from tests.db.transitions import a_reserved_send, mark
+from tests.db.transitions import a_held_mail, authorise
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, an_original, asked_for, now, the_row
 from tests.web.page_forms import press_undo, shown_reading
 
@@ -49,8 +49,8 @@ def test_a_reminder_that_is_brought_forward_is_on_its_way(ann: FlaskClient, engi
 
 
 def test_an_act_on_what_is_leaving_says_that_a_copy_may_arrive(ann: FlaskClient, engine: Engine) -> None:
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
     answer = act(ann, held.id, "cancel")
     assert "A reminder was on its way already, so it may still arrive." in answer.text
     assert "No reminder will be sent" not in answer.text

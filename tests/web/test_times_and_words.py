@@ -228,7 +228,6 @@ def mails(locale: str) -> Iterator[bytes]:
     for at in promised:
         for members in ((), digest):
             send = Send(
-                id=1,
                 snooze_id=2,
                 claim_token=UUID(int=7),
                 user_email=ANN,

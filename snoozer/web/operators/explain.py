@@ -21,7 +21,7 @@ def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
     """Returns Yes, No or Perhaps, and the sentence that explains it."""
     if send is None:
         return "No", "Nothing was ever handed to the mail server for this promise."
-    return _ANSWERS[was_sent(send.state, send.resolution)], _what_became_of(send, times)
+    return _ANSWERS[was_sent(send.state, send.resolution, send.smtp_code)], _what_became_of(send, times)
 
 
 def _what_became_of(send: Found, times: TimeFormatter) -> str:
@@ -29,7 +29,7 @@ def _what_became_of(send: Found, times: TimeFormatter) -> str:
         case "sent" if send.resolution == "digest":
             which = "" if send.digest_of is None else f" of snooze {send.digest_of}"
             return f"It was listed in the digest{which}, which the mail server took {_at(times, send.sent_at)}."
-        case "reserved" if send.digest_of is not None:
+        case "failed" if send.digest_of is not None:
             return f"It is listed in the digest of snooze {send.digest_of}, whose mail says what became of it."
         case "sent":
             return f"The mail server took it {_at(times, send.sent_at)} and answered {_reply(send)}."
@@ -42,7 +42,7 @@ def _what_became_of(send: Found, times: TimeFormatter) -> str:
             return f"It is being handed over; the end of it was authorised {_at(times, send.dot_authorised_at)}."
         case "failed" if send.resolution == "dismissed":
             return "It was uncertain when an operator dismissed it; it is not sent again."
-        case "failed":
+        case "failed" if send.smtp_code is not None:
             return f"The mail server refused it: {_reply(send)}."
         case _:
             return f"It was prepared {_at(times, send.reserved_at)} and never handed over in full."

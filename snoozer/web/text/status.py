@@ -141,7 +141,7 @@ def _sent_answer(send: Any, times: TimeFormatter) -> str:
 
 
 def _own_answer(send: Any, times: TimeFormatter) -> str:
-    answer = was_sent(send.state, send.resolution)
+    answer = was_sent(send.state, send.resolution, send.smtp_code)
     if answer != "yes":
         text = _LEAVING if send.state == "sending" else _ANSWERS[answer]
         return _(text)

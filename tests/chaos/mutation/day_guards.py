@@ -6,10 +6,10 @@ DB = "tests/db/test_day_shapes.py::"
 
 DAY_GUARDS = (
     Guard(
-        "no send is reserved within a rest",
-        "ledger/reserve",
-        "\n          (SELECT until FROM snooze_deferral(promise.user_email, promise.id, promise.scheduled_for))",
-        "\n          NULL",
+        "no mail is sent within a rest",
+        "functions/snooze_obstacle",
+        "\n            (SELECT until FROM snooze_deferral(snooze.user_email, snooze.id, snooze.scheduled_for))",
+        "\n            NULL",
         DB + "test_what_is_due_in_quiet_hours_comes_at_their_end",
     ),
     Guard(

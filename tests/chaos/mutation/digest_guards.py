@@ -8,15 +8,15 @@ KNOWN = "tests/db/test_digests_known.py::"
 DIGEST_GUARDS = (
     Guard(
         "a member has no mail of its own",
-        "ledger/reserve",
-        "\n      WHERE member.snooze_id = promise.id\n",
-        "\n      WHERE FALSE\n",
+        "functions/snooze_obstacle",
+        "\n            WHERE member.snooze_id = snooze.id\n",
+        "\n            WHERE FALSE\n",
         DB + "test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it",
     ),
     Guard(
         "no single mail is sent before its rest was looked at",
-        "ledger/reserve",
-        "\n          AND NOT snooze_may_be_gathered(promise.user_email, promise.id)",
+        "functions/snooze_obstacle",
+        "\n            OR snooze_may_be_gathered(snooze.user_email, snooze.id)",
         "",
         DB + "test_more_than_the_person_wants_come_in_one_mail_and_are_settled_by_it",
     ),
@@ -42,6 +42,20 @@ DIGEST_GUARDS = (
         DB + "test_after_silence_the_copy_lists_the_same_and_no_member_comes_singly",
     ),
     Guard(
+        "a digest that lists what changed gets no dot",
+        "ledger/authorise",
+        "requested.members = (SELECT count(*) FROM member WHERE member.digest_id = requested.digest_id)",
+        "TRUE",
+        "tests/db/test_authorise.py::test_a_digest_that_lists_what_its_person_changed_gets_no_dot[cancelled]",
+    ),
+    Guard(
+        "a single mail gets no dot once its promise was gathered",
+        "ledger/authorise",
+        "requested.digest_id IS NOT DISTINCT FROM (",
+        "0 IS DISTINCT FROM (",
+        "tests/db/test_authorise.py::test_a_single_mail_that_was_composed_before_its_promise_was_gathered_gets_no_dot",
+    ),
+    Guard(
         "a member that is over is left out",
         "digests/leave",
         "\n        AND NOT snooze.inactive",
@@ -49,7 +63,7 @@ DIGEST_GUARDS = (
         DB + "test_a_member_that_its_person_changes_before_it_is_written_is_not_in_it[cancelled]",
     ),
     Guard(
-        "nothing is gathered while a row of it is being reserved",
+        "nothing is gathered while a row of it is being claimed",
         "digests/gather",
         "WHERE COALESCE(due.total, 0) = COALESCE(locked.total, 0)",
         "WHERE TRUE",

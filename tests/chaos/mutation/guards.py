@@ -2,6 +2,7 @@
 
 from tests.chaos.mutation.day_guards import DAY_GUARDS
 from tests.chaos.mutation.digest_guards import DIGEST_GUARDS
+from tests.chaos.mutation.dot_guards import DOT_GUARDS
 from tests.chaos.mutation.guard import Guard
 from tests.chaos.mutation.lock_guards import LOCK_GUARDS
 from tests.chaos.mutation.mail_guards import MAIL_GUARDS
@@ -164,41 +165,6 @@ GUARDS = (
         "tests/db/test_claiming.py::test_a_claim_that_exceeds_the_statement_timeout_is_tried_again_with_fewer_rows",
     ),
     Guard(
-        "the mark shows the token",
-        "ledger/mark",
-        "snooze.claim_token = requested.claim_token\n      AND ",
-        "",
-        LEDGER + "test_a_worker_whose_claim_was_taken_authorises_nothing",
-    ),
-    Guard(
-        "the mark looks at the lease",
-        "ledger/mark",
-        "\n      AND snooze.lease_expires_at > clock_timestamp()",
-        "",
-        LEDGER + "test_a_worker_whose_lease_ran_out_authorises_nothing",
-    ),
-    Guard(
-        "the mark looks at a cancellation under way",
-        "ledger/mark",
-        "\n    FOR NO KEY UPDATE OF snooze, send SKIP LOCKED",
-        "",
-        LEDGER + "test_a_cancellation_under_way_gets_no_dot",
-    ),
-    Guard(
-        "a mark is set once",
-        "ledger/mark",
-        "\n      AND send.state = 'reserved'",
-        "",
-        LEDGER + "test_no_dot_without_the_mark_and_no_mark_twice",
-    ),
-    Guard(
-        "no dot without the mark",
-        "snoozer/delivery/pipeline.py",
-        "job.send.claim_token in authorised or (",
-        "True or (",
-        "tests/process/test_worker_dies.py::test_a_cancellation_while_the_body_is_handed_over_wins",
-    ),
-    Guard(
         "the local fence",
         "snoozer/delivery/deliver.py",
         "if self._tools.lease_is_safe(self.claim):",
@@ -215,7 +181,7 @@ GUARDS = (
     Guard(
         "a locked row is marked later or not at all",
         "snoozer/delivery/pipeline.py",
-        "elif result is None and job.mark_tries < MARK_TRIES:",
+        "elif result is Verdict.NOT_NOW and job.mark_tries < MARK_TRIES:",
         "elif False:",
         "tests/db/test_pipeline.py::test_a_row_that_is_locked_for_a_moment_is_marked_then",
     ),
@@ -255,31 +221,10 @@ GUARDS = (
         LEDGER + "test_sent_never_leaves",
     ),
     Guard(
-        "what was sent is not reserved",
-        "ledger/reserve",
-        "WHERE send.state IN ('reserved', 'failed')",
-        "WHERE send.state IN ('reserved', 'failed', 'sent')",
-        LEDGER + "test_what_was_sent_is_never_reserved_again",
-    ),
-    Guard(
-        "an uncertain send waits out its hold",
-        "ledger/reserve",
-        "\n       AND send.uncertain_at <= CURRENT_TIMESTAMP - :hold",
-        "",
-        LEDGER + "test_an_uncertain_send_waits_out_its_hold_and_is_resent_twice_at_most",
-    ),
-    Guard(
-        "a mailbox is looked into twice",
-        "ledger/reserve",
-        "send.looks >= :lookups\n",
-        "TRUE\n",
-        LEDGER + "test_a_reminder_is_missed_twice_before_it_is_sent_again",
-    ),
-    Guard(
         "recovery makes a marked send uncertain",
         "queue/recover",
         "SET state = 'uncertain',\n        uncertain_at = clock_timestamp()",
-        "SET state = 'reserved'",
+        "SET state = 'failed'",
         LEDGER + "test_a_worker_lost_after_the_mark_leaves_an_uncertain_send",
     ),
     Guard(
@@ -345,13 +290,7 @@ GUARDS = (
         "WHERE present.system_identifier IS DISTINCT FROM accepted",
         "tests/db/test_timeline.py::test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared",
     ),
-    Guard(
-        "a reminder that is made again has its first date",
-        "ledger/reserve",
-        "LEAST(GREATEST(send.scheduled_for, snooze.created_at), '9999-01-01 00:00+00')",
-        "send.reserved_at",
-        LEDGER + "test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes",
-    ),
+    *DOT_GUARDS,
     *MAIL_GUARDS,
     *LOCK_GUARDS,
     *REPLY_GUARDS,

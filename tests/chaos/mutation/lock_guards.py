@@ -12,8 +12,7 @@ LOCK_GUARDS = (
             f"tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[{verb}-{row}]",
         )
         for noun, verb, row, rows in (
-            ("ledger", "mark", "snooze", "OF snooze, send"),
-            ("ledger", "mark", "send", "OF snooze, send"),
+            ("ledger", "authorise", "send", "OF existing"),
             ("ledger", "record", "send", "OF send"),
             ("ledger", "lock", "send", "UPDATE"),
             ("queue", "finalize", "snooze", "OF snooze"),
@@ -58,11 +57,11 @@ LOCK_GUARDS = (
         "tests/db/test_returns.py::test_a_finished_snooze_is_not_archived_before_its_message_is_back",
     ),
     Guard(
-        "a reservation waits for no lock",
-        "ledger/reserve",
-        " SKIP LOCKED",
-        "",
-        "tests/db/test_locked_rows.py::test_a_locked_entry_of_an_earlier_attempt_stops_no_claim",
+        "authorise waits for no lock of a snooze",
+        "ledger/authorise",
+        "OF snooze SKIP LOCKED\n),\nentry",
+        "OF snooze\n),\nentry",
+        "tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[authorise-snooze]",
     ),
     Guard(
         "a claim sees a breaker that was opened",
@@ -72,11 +71,11 @@ LOCK_GUARDS = (
         "tests/db/test_scheduling.py::test_nothing_is_claimed_once_another_worker_has_opened_the_breaker_but_the_probe",
     ),
     Guard(
-        "a mark waits for the disk",
-        "ledger/mark",
-        "WHERE send.id = locked.id",
-        "WHERE send.id = locked.id AND set_config('synchronous_commit', 'off', TRUE) = 'off'",
-        "tests/db/test_ledger.py::test_a_mark_waits_for_the_disk_and_a_claim_does_not",
+        "an authorised dot waits for the disk",
+        "ledger/authorise",
+        "WHERE its.obstacle IS NULL\n",
+        "WHERE its.obstacle IS NULL AND set_config('synchronous_commit', 'off', TRUE) = 'off'\n",
+        "tests/db/test_authorise.py::test_a_mark_waits_for_the_disk_and_a_claim_does_not",
     ),
     Guard(
         "a claim whose answer was lost is given back",

@@ -255,9 +255,9 @@ MAIL_GUARDS = (
     ),
     Guard(
         "an original that arrived late changes no bytes",
-        "ledger/reserve",
-        "AND original.arrived_at <= snooze.created_at\n",
-        "AND original.arrived_at <= snooze.created_at + INTERVAL '1 year'\n",
+        "ledger/list_sendable",
+        "AND original.arrived_at <= promise.created_at\n",
+        "AND original.arrived_at <= promise.created_at + INTERVAL '1 year'\n",
         "tests/db/test_threads.py::test_an_original_that_arrives_after_its_snooze_changes_no_bytes",
     ),
 )

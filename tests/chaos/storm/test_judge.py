@@ -88,7 +88,7 @@ def test_a_loss_that_the_ledger_calls_sent_is_found() -> None:
 
 
 def test_a_row_that_is_still_waiting_at_the_end_is_lost() -> None:
-    verdict = judge(Evidence(asked=[asked("a")], entries=[entry("a", state="reserved", outcome=None)]))
+    verdict = judge(Evidence(asked=[asked("a")], entries=[entry("a", state="failed", outcome=None)]))
     assert (verdict.lost, verdict.cases) == (1, 0)
 
 
@@ -226,13 +226,13 @@ def test_a_loss_after_a_change_of_mind_is_found(wishes: list[Wish], arrived: lis
 
 
 def test_a_claim_after_the_answer_to_a_cancellation_is_found_although_no_mail_came() -> None:
-    cancelled = Evidence(asked=[asked("a", CANCELLED_LATE)], entries=[entry("a", state="reserved")])
+    cancelled = Evidence(asked=[asked("a", CANCELLED_LATE)], entries=[entry("a", state="failed")])
     assert judge(replace(cancelled, claims=[held("a", at=11.9)])).wrong == 0
     assert judge(replace(cancelled, claims=[held("a", at=12.1)])).named["claimed_after_withdrawal"] == ["<a>"]
 
 
 def test_a_claim_belongs_to_the_nearest_promise() -> None:
-    moved = Evidence(asked=[asked("a", wish(1, 10.0004, at=5.0))], entries=[entry("a", state="reserved")])
+    moved = Evidence(asked=[asked("a", wish(1, 10.0004, at=5.0))], entries=[entry("a", state="failed")])
     assert judge(replace(moved, claims=[held("a", at=10.1, promised=10.0004)])).wrong == 0
     assert judge(replace(moved, claims=[held("a", at=10.1, promised=10.0)])).wrong == 1
 

@@ -38,10 +38,11 @@ NEXT = "UPDATE email_snoozes SET remind_at = now() WHERE NOT inactive AND snooze
 SEEN = """
 SELECT
     snooze.outcome, snooze.inactive, snooze.attempts, snooze.crash_count, snooze.claimed_at, snooze.last_error,
-    send.state, send.smtp_code, send.dot_authorised_at, send.resends, send.uncertain_at, send.refusals,
+    send.state, send.smtp_code, send.dot_authorised_at, COALESCE(send.resends, 0) AS resends, send.uncertain_at,
+    send.refusals,
     ARRAY(SELECT kind FROM snooze_events AS event WHERE event.snooze_id = snooze.id ORDER BY event.id) AS events
 FROM email_snoozes AS snooze
-JOIN reminder_sends AS send ON send.snooze_id = snooze.id
+LEFT JOIN reminder_sends AS send ON send.snooze_id = snooze.id
 """
 
 
@@ -51,7 +52,7 @@ def expected(phase: str, fault: str) -> dict[str, Any]:
     answered = fault in {"4xx", "5xx"} or (phase == "dot" and fault == "421")
     if phase in GREETING or not (answered or phase == "dot"):
         # The server is of no use, and the reminder has nothing to do with it: no attempt is spent.
-        return after | {"state": "reserved", "smtp_code": None, "events": ["failed"]}
+        return after | {"state": None, "smtp_code": None, "events": ["failed"]}
     code = int(FAULTS[fault][:3]) if answered else None
     if fault == "5xx":
         return after | {
@@ -64,7 +65,7 @@ def expected(phase: str, fault: str) -> dict[str, Any]:
         spent = 1 if fault == "4xx" and phase == "mail" else 0
         return after | {
             **{"attempts": spent, "refusals": refusals},
-            **{"state": "reserved", "smtp_code": code, "events": ["failed"]},
+            **{"state": "failed", "smtp_code": code, "events": ["failed"]},
         }
     return after | {"state": "uncertain", "smtp_code": None, "events": ["uncertain", "failed"]}
 

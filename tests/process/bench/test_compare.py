@@ -94,7 +94,7 @@ def test_the_baseline_composes_the_bytes_of_a_worker(stage: Stage) -> None:
             "JOIN email_snoozes AS snooze ON snooze.id = send.snooze_id"
         ).fetchall()
     assert len(sent) == 100
-    names = {field.name for field in fields(Send)} - {"bytes_sha256"}
+    names = {field.name for field in fields(Send)} - {"bytes_sha256", "former_token"}
     for row in sent:
         send = Send(**{name: row[name] for name in names}, bytes_sha256=None)
         assert hashlib.sha256(mails.composed(send)).hexdigest() == row["bytes_sha256"]

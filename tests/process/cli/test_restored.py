@@ -7,7 +7,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import health_checks
 from snoozer.queue import workers as registry
 from tests.db.operations import operate
-from tests.db.transitions import a_reserved_send, finalize, mark
+from tests.db.transitions import a_held_mail, authorise, finalize
 from tests.factories import HOUR, a_snooze, now, the_row, the_send
 from tests.process.cli.running import refusal, run_command
 
@@ -50,8 +50,8 @@ def test_what_may_have_been_sent_waits_for_people(engine: Engine, tmp_path: Path
 
 def test_the_message_id_is_the_one_in_the_mail_servers_log(engine: Engine, tmp_path: Path) -> None:
     """Marked when the dump was made: only the mail server knows whether it was sent."""
-    held, send = a_reserved_send(engine)
-    assert mark(engine, send)
+    held, send = a_held_mail(engine)
+    assert authorise(engine, send)
     sender = f"Snoozer <snoozer@{send.reminder_message_id.rpartition('@')[2].rstrip('>')}>"
     listed = run_command(
         "restored", "--apply", "--until", now().isoformat(), engine=engine, home=tmp_path, MAIL_FROM=sender

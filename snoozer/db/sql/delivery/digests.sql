@@ -1,8 +1,7 @@
 -- name: dissolve
 -- Dissolve the given digests that must not be sent: their members are sent singly. The digests' promises are locked and
--- not claimed, so that no worker can mark the mail that it has written. Only digests without a mark, or whose last mark
--- the server refused, are dissolved. A digest must not be sent if it was refused for good, if its promise is over or
--- has moved, if it was not sent within the hold, or if the person wants single mails now.
+-- not claimed, so no worker can authorise the mail that it has written. Only digests that no copy may have been sent of
+-- are dissolved. A digest must not be sent if its promise is over, as after it was refused for good, or has moved, if it was not sent within the hold, or if the person wants single mails now.
 WITH unsent AS MATERIALIZED (
     SELECT digest.id
     FROM digests AS digest
@@ -15,13 +14,14 @@ WITH unsent AS MATERIALIZED (
     WHERE digest.id = ANY(:ids)
       AND (
           send.id IS NULL
-          OR send.state = 'failed'
-          OR (send.state = 'reserved' AND (send.bytes_sha256 IS NULL OR snooze.inactive))
+          OR (
+              send.state NOT IN ('sending', 'sent', 'uncertain')
+              AND (send.bytes_sha256 IS NULL OR snooze.inactive)
+          )
       )
       AND (
           snooze.inactive
           OR snooze_promise(snooze) <> digest.scheduled_for
-          OR send.state = 'failed'
           OR day.gathers_over IS NULL
           OR digest.gathered_at < clock_timestamp() - :hold
       )
@@ -62,7 +62,7 @@ ORDER BY member.digest_id, member.position
 
 -- name: lock
 -- Lock the promises whose reminders are these people's digests, unless a worker has claimed them; returns the digests.
--- Read the state of their sends after that: until this transaction ends, none of them is reserved or marked.
+-- Read the state of their sends after that: until this transaction ends, none of them is authorised.
 WITH unclaimed AS MATERIALIZED (
     SELECT digest.id
     FROM digests AS digest

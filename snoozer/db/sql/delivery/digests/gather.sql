@@ -1,9 +1,10 @@
 -- Gather the promises that came due at the ends of these people's rests and were not gathered yet, if there are more
 -- than each person wants as single mails: into digests of up to `size` promises, each the reminder of its first one;
--- promises beyond `most` are sent singly. None of them has been reserved, because reserving waits for this statement
--- (ledger/reserve.sql), and rows being reserved are locked. Members are entered in the ledger with the content of the
--- mail; a promise that has an entry already is not a member. If another transaction has locked a row, all promises of
--- its owner wait for it, up to a minute. Days that another transaction gathers are skipped, and so are days that rest,
+-- promises beyond `most` are sent singly. None of them has been authorised, because that waits for this statement
+-- (functions/snooze_obstacle.sql), and rows being authorised are locked. All of them are entered in the ledger, with the
+-- content of the mail; a promise that has an entry already is in no digest, and a mail that was composed before is not
+-- authorised (ledger/authorise.sql). If another transaction has locked a row, all promises of its owner wait for it, up
+-- to a minute. Days that another transaction gathers are skipped, and so are days that rest,
 -- or whose rests are not known.
 WITH day AS MATERIALIZED (
     SELECT day.account_id, day.gathers_over, day.gathered_until, account.email, account.zone, account.locale
@@ -88,13 +89,6 @@ many AS MATERIALIZED (
     WHERE total > gathers_over
       AND number < :most
 ),
-digest AS (
-    INSERT INTO digests (account_id, snooze_id, scheduled_for)
-    SELECT account_id, id, scheduled_for
-    FROM many
-    WHERE position = 0
-    RETURNING id, snooze_id
-),
 entered AS (
     INSERT INTO reminder_sends (
         snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
@@ -103,12 +97,19 @@ entered AS (
     SELECT
         id, user_email, message_id, scheduled_for, 'email', bucket,
         snooze_reminder_name(id, user_email, message_id, scheduled_for, CAST(:domain AS text)),
-        'reserved', gen_random_uuid(), subject, sender_email, note, spoken_zone, CURRENT_TIMESTAMP, deferred_by, locale,
+        'failed', gen_random_uuid(), subject, sender_email, note, spoken_zone, CURRENT_TIMESTAMP, deferred_by, locale,
         GREATEST(scheduled_for, deferred_until)
     FROM many
-    WHERE position > 0
     ON CONFLICT (user_email, message_id, scheduled_for, channel) DO NOTHING
     RETURNING snooze_id
+),
+digest AS (
+    INSERT INTO digests (account_id, snooze_id, scheduled_for)
+    SELECT account_id, id, scheduled_for
+    FROM many
+    WHERE position = 0
+      AND (id IN (SELECT entered.snooze_id FROM entered)) IS TRUE
+    RETURNING id, snooze_id
 ),
 member AS (
     INSERT INTO digest_members (digest_id, position, snooze_id, scheduled_for)
@@ -117,6 +118,7 @@ member AS (
     JOIN digest ON digest.snooze_id = many.first_id
     -- As a separate condition the planner uses a hash; as a join it would compare all pairs.
     WHERE (many.id IN (SELECT entered.snooze_id FROM entered)) IS TRUE
+      AND many.position > 0
 )
 UPDATE day_shapes
 SET gathered_until = GREATEST(day_shapes.gathered_until, clock_timestamp())

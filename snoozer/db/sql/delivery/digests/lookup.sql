@@ -4,9 +4,8 @@ SELECT
     snooze.id AS snooze_id,
     send.id,
     CASE
-        WHEN send.id IS NULL OR send.state = 'failed' OR (send.state = 'reserved' AND send.bytes_sha256 IS NULL)
-            THEN 'awaited'
-        ELSE send.state
+        WHEN send.state IN ('sending', 'sent', 'uncertain') THEN send.state
+        ELSE 'awaited'
     END AS state,
     COALESCE(send.resends, 0) AS resends,
     CASE

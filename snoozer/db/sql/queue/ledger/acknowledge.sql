@@ -1,5 +1,5 @@
--- The person acted on this reminder, so a copy arrived: a send that was uncertain, or was reserved for a resend because
--- of that, becomes sent. A dot that is in flight still waits for the server's reply. A reminder in a digest arrived
+-- The person acted on this reminder, so a copy arrived: a send that was uncertain, or waits to be sent again because of
+-- that, becomes sent. A dot that is in flight still waits for the server's reply. A reminder in a digest arrived
 -- with the digest; an act elsewhere proves nothing about a digest, which contains other promises, too.
 UPDATE reminder_sends
 SET state = 'sent',
@@ -36,6 +36,6 @@ WHERE id = ANY(ARRAY(
 ))
   AND (
       state = 'uncertain'
-      OR (state = 'reserved' AND dot_authorised_at < uncertain_at)
+      OR (state = 'failed' AND resolution IN ('resend', 'late refusal') AND dot_authorised_at < uncertain_at)
   )
 RETURNING id

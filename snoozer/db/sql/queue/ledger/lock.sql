@@ -3,7 +3,7 @@
 WITH locked AS MATERIALIZED (
     SELECT reminder_message_id
     FROM reminder_sends
-    WHERE id = ANY(:ids)
+    WHERE reminder_message_id = ANY(:reminder_message_ids)
     FOR NO KEY UPDATE SKIP LOCKED
 )
 SELECT reminder_message_id FROM locked

@@ -1,4 +1,4 @@
--- The ledger's entry for a claimed promise that could not be reserved, and how long its hold still lasts. Without an
+-- The ledger's entry for a claimed promise that has no mail of its own, and how long its hold still lasts. Without an
 -- entry: whether the return of its message alone keeps the promise ('returned'), or is awaited, and for how long before
 -- the next look.
 SELECT

@@ -4,11 +4,11 @@ SET state = 'uncertain',
     uncertain_at = clock_timestamp(),
     reply = silence.reply
 FROM unnest(
-    CAST(:send_ids AS bigint[]),
+    CAST(:reminder_message_ids AS text[]),
     CAST(:claim_tokens AS uuid[]),
     CAST(:replies AS text[])
-) AS silence (send_id, claim_token, reply)
-WHERE send.id = silence.send_id
+) AS silence (reminder_message_id, claim_token, reply)
+WHERE send.reminder_message_id = silence.reminder_message_id
   AND send.claim_token = silence.claim_token
   AND send.state = 'sending'
-RETURNING send.id
+RETURNING send.reminder_message_id

@@ -1,8 +1,9 @@
 -- Record that the server refused these reminders, or that no dot was sent, unless another worker has taken the entry
--- over. A temporary refusal leaves the entry reserved, a permanent one makes it failed; refusals of the recipient are
--- counted.
+-- over: the entry has the token of the claim, or of the claim before it if this one authorised no dot. The next claim may
+-- authorise another mail; refusals of the recipient are counted.
 UPDATE reminder_sends AS send
-SET state = CASE WHEN refusal.permanent THEN 'failed' ELSE 'reserved' END,
+SET state = 'failed',
+    claim_token = refusal.claim_token,
     bytes_sha256 = CASE WHEN send.uncertain_at IS NULL THEN NULL ELSE send.bytes_sha256 END,
     smtp_code = refusal.smtp_code,
     enhanced_code = refusal.enhanced_code,
@@ -12,15 +13,18 @@ SET state = CASE WHEN refusal.permanent THEN 'failed' ELSE 'reserved' END,
     resolved_by = CASE WHEN send.state = 'uncertain' THEN 'server' ELSE send.resolved_by END,
     resolved_at = CASE WHEN send.state = 'uncertain' THEN clock_timestamp() ELSE send.resolved_at END
 FROM unnest(
-    CAST(:send_ids AS bigint[]),
+    CAST(:reminder_message_ids AS text[]),
     CAST(:claim_tokens AS uuid[]),
-    CAST(:permanents AS boolean[]),
+    CAST(:former_tokens AS uuid[]),
     CAST(:of_recipients AS boolean[]),
     CAST(:smtp_codes AS int[]),
     CAST(:enhanced_codes AS text[]),
     CAST(:replies AS text[])
-) AS refusal (send_id, claim_token, permanent, of_recipient, smtp_code, enhanced_code, reply)
-WHERE send.id = refusal.send_id
-  AND send.claim_token = refusal.claim_token
-  AND send.state IN ('reserved', 'sending', 'uncertain')
-RETURNING send.id
+) AS refusal (reminder_message_id, claim_token, former_token, of_recipient, smtp_code, enhanced_code, reply)
+WHERE send.reminder_message_id = refusal.reminder_message_id
+  AND send.state <> 'sent'
+  AND (
+      send.claim_token = refusal.claim_token
+      OR (send.claim_token = refusal.former_token AND send.state <> 'sending')
+  )
+RETURNING send.reminder_message_id

@@ -3,7 +3,7 @@ UPDATE reminder_sends AS send
 SET resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
     resolved_by = CASE WHEN send.state = 'uncertain' THEN :actor ELSE send.resolved_by END,
     resolved_at = CASE WHEN send.state = 'uncertain' THEN CURRENT_TIMESTAMP ELSE send.resolved_at END,
-    state = 'reserved',
+    state = 'failed',
     resends = 0,
     refusals = 0,
     bytes_sha256 = NULL
@@ -11,5 +11,5 @@ FROM email_snoozes AS snooze
 WHERE snooze.id = ANY(:ids)
   AND send.snooze_id = snooze.id
   AND send.scheduled_for = snooze.scheduled_for
-  AND send.state IN ('reserved', 'failed', 'uncertain')
+  AND send.state NOT IN ('sending', 'sent')
 RETURNING send.snooze_id

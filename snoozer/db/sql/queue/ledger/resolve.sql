@@ -2,7 +2,7 @@
 -- not. A reminder marked as sent is dated by its dot: no later time is known. A reminder sent again has the same bytes
 -- and the same Message-ID, and counts as a resend, so policy sends it again no more often than before.
 UPDATE reminder_sends AS send
-SET state = CASE CAST(:resolution AS text) WHEN 'settled' THEN 'sent' WHEN 'resend' THEN 'reserved' ELSE 'failed' END,
+SET state = CASE CAST(:resolution AS text) WHEN 'settled' THEN 'sent' ELSE 'failed' END,
     sent_at = CASE WHEN CAST(:resolution AS text) = 'settled' THEN send.dot_authorised_at END,
     resends = CASE WHEN CAST(:resolution AS text) = 'resend' THEN LEAST(send.resends + 1, 30000) ELSE send.resends END,
     resolution = CAST(:resolution AS text),

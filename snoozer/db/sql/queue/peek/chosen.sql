@@ -15,7 +15,7 @@ SELECT
         ELSE send.state
     END AS send_state,
     send.uncertain_at,
-    (send.state IN ('reserved', 'failed') AND send.uncertain_at IS NOT NULL AND send.bytes_sha256 IS NOT NULL) IS TRUE
+    (send.state = 'failed' AND send.uncertain_at IS NOT NULL AND send.bytes_sha256 IS NOT NULL) IS TRUE
     OR EXISTS (
         SELECT 1
         FROM reminder_sends AS other

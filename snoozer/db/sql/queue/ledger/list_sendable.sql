@@ -1,0 +1,79 @@
+-- The mails of these claims of a worker that may be sent now. Nothing is written or locked:
+-- ledger/authorise.sql asks for all of it again. The content comes from the snooze and its promise, so the same claim
+-- has the same bytes in every process; it is frozen in the ledger once a dot was authorised, so a resend has the same
+-- bytes, too. The mail is dated when it was promised, or when the snooze was entered if it was due already.
+WITH given AS MATERIALIZED (
+    SELECT CAST(:ids AS bigint[]) AS ids
+),
+promise AS MATERIALIZED (
+    SELECT
+        snooze.*,
+        snooze AS whole,
+        (
+            SELECT entry.id
+            FROM reminder_sends AS entry
+            WHERE entry.user_email = snooze.user_email
+              AND entry.message_id = snooze.message_id
+              AND entry.scheduled_for = snooze.scheduled_for
+              AND entry.channel = 'email'
+        ) AS entry_id
+    FROM given
+    CROSS JOIN LATERAL unnest(given.ids) AS claim (id)
+    JOIN email_snoozes AS snooze ON snooze.id = claim.id
+    WHERE snooze.claimed_by = :worker
+)
+SELECT
+    promise.id AS snooze_id,
+    promise.claim_token,
+    promise.user_email,
+    promise.message_id,
+    promise.scheduled_for,
+    LEAST(GREATEST(promise.scheduled_for, promise.created_at), '9999-01-01 00:00+00') AS dated,
+    (
+        -- A message that arrived after its snooze would change bytes that may have left already. A message of a
+        -- connected mailbox is entered in the transaction of its snooze, which began a little earlier.
+        SELECT original.thread_ids
+        FROM messages AS original
+        WHERE original.user_email = promise.user_email
+          AND original.message_id = promise.message_id
+          AND original.arrived_at <= promise.created_at
+              + CASE WHEN original.is_kept THEN INTERVAL '0' ELSE INTERVAL '1 minute' END
+          AND original.thread_ids IS NOT NULL
+        ORDER BY original.is_kept DESC
+        LIMIT 1
+    ) AS thread_ids,
+    COALESCE(
+        entry.reminder_message_id,
+        snooze_reminder_name(
+            promise.id, promise.user_email, promise.message_id, promise.scheduled_for, CAST(:domain AS text)
+        )
+    ) AS reminder_message_id,
+    CASE WHEN entry.bytes_sha256 IS NULL THEN promise.subject ELSE entry.subject END AS subject,
+    CASE WHEN entry.bytes_sha256 IS NULL THEN promise.sender_email ELSE entry.sender_email END AS sender_email,
+    CASE WHEN entry.bytes_sha256 IS NULL THEN promise.note ELSE entry.note END AS note,
+    CASE
+        WHEN entry.bytes_sha256 IS NULL THEN COALESCE(promise.zone, accounts.zone, 'UTC')
+        ELSE entry.zone
+    END AS zone,
+    CASE WHEN entry.bytes_sha256 IS NULL THEN accounts.locale ELSE entry.locale END AS locale,
+    entry.bytes_sha256,
+    entry.claim_token AS former_token,
+    COALESCE(entry.resends, 0) + CASE WHEN entry.state = 'uncertain' THEN 1 ELSE 0 END AS resends,
+    COALESCE(entry.refusals, 0) AS refusals,
+    (
+        SELECT digest.id
+        FROM digests AS digest
+        WHERE digest.snooze_id = promise.id
+          AND digest.scheduled_for = promise.scheduled_for
+    ) AS digest_id
+FROM promise
+CROSS JOIN LATERAL snooze_obstacle(promise.whole) AS its
+LEFT JOIN accounts ON accounts.email = promise.user_email
+LEFT JOIN reminder_sends AS entry ON entry.id = promise.entry_id
+WHERE its.obstacle IS NULL
+  AND (
+      entry.id IS NULL
+      OR snooze_send_is_open(
+          entry, :hold, :hold_for_operator, CAST(:max_resends AS integer), CAST(:lookups AS integer), :only_connected
+      )
+  )
