@@ -19,7 +19,6 @@ from tests.mail.composed import reminder
 pytestmark = pytest.mark.browser
 
 SENT: dict[str, Any] = {
-    "id": 1,
     "snooze_id": 42,
     "claim_token": UUID(int=7),
     "user_email": ANN,
