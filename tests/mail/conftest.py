@@ -27,7 +27,6 @@ def a_send() -> Sends:
 
     def make(**changes: Any) -> Send:
         row: dict[str, Any] = {
-            "id": 1,
             "snooze_id": 42,
             "claim_token": UUID(int=7),
             "user_email": "ann@example.com",
