@@ -115,7 +115,8 @@ def test_a_second_copy_and_a_message_without_id_are_snoozes_of_their_own(
     assert place.program.count(place.snoozed) == 3
     place.make_due()
     place.eventually(lambda: place.program.count("INBOX") == 3)
-    assert place.program.count(place.snoozed) == 0
+    # Cyrus shows the copies of a MOVE before the originals are gone.
+    place.eventually(lambda: place.program.count(place.snoozed) == 0)
 
 
 @on_one
