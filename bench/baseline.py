@@ -2,7 +2,7 @@
 
 It authorises a whole batch, sends it over a few connections in lockstep, records and finalizes it. It has no timeouts
 and no recovery, and sends canned mails unless it is to compose them as a worker does. A worker's figures are divided by
-those that it reaches in the same minutes.
+the baseline's figures of the same minutes.
 """
 
 import socket

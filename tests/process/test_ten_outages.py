@@ -85,7 +85,7 @@ def hidden_by(outage: Outage, others: Sequence[Outage]) -> str | None:
 
 
 def in_order_of_end(outages: Sequence[Outage], *, last_first: bool) -> list[Outage]:
-    """The second one of a pair ends first if it must, or if `last_first` and it may."""
+    """The second outage of a pair ends first if it must, or if `last_first` is set and it may."""
     ordered = sorted(outages, key=lambda one: one.depth)
     names = [one.name for one in ordered]
     must = tuple(reversed(names)) in BEFORE or "database frozen and killed" in names[1:]
