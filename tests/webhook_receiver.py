@@ -53,7 +53,8 @@ class Posted:
 
 class Receiver:
     """Listens on loopback from `with` to its end, and takes everything, unless `answers` has others for a path: each is
-    used once, and a function is called first. `taken` has what was answered with 2xx, in order."""
+    used once, and a function is called first. `posted` has the complete requests, `taken` those that were answered with
+    2xx, in order."""
 
     def __init__(self) -> None:
         receiver = self
@@ -66,7 +67,10 @@ class Receiver:
             timeout = 30
 
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
+                length = int(self.headers["Content-Length"])
+                body = self.rfile.read(length)
+                if len(body) < length:
+                    return  # The sender was killed before it had sent all of it.
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 posted = Posted(self.path, headers, body)
                 with receiver.lock:
