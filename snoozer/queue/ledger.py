@@ -23,11 +23,13 @@ Resolution = Literal["settled", "resend", "dropped"]
 
 @dataclass(frozen=True, kw_only=True)
 class Authorised:
-    """A dot that may leave under this claim; `resent` if the reminder may have been sent before."""
+    """A dot that may leave under this claim, in `early` seconds: when the time has come that the reminder is late from.
+    `resent` if the reminder may have been sent before."""
 
     claim_token: UUID
     snooze_id: int
     resent: bool
+    early: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,9 +100,10 @@ class Refusal:
 
 
 def list_sendable(
-    connection: Connection, *, worker: str, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
+    connection: Connection, *, worker: str | None, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
 ) -> list[Send]:
-    """The mails of these claims; claims whose mail must not be sent now are missing."""
+    """The mails of these claims, or without a worker, of these unclaimed snoozes; those whose mail must not be sent now
+    are missing."""
     values = {"worker": worker, "ids": list(ids), "domain": domain, **_policy(uncertainty)}
     return rows_as(execute(connection, "ledger/list_sendable", **values), Send)
 

@@ -2,7 +2,7 @@
 read."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -53,14 +53,29 @@ class Claims(list[Claim]):
         return len(self) + self.set_behind
 
 
+@dataclass(frozen=True, kw_only=True)
+class Upcoming:
+    """An unclaimed row as it was read ahead: the claim that it will have, its version, and in how many seconds it is
+    due."""
+
+    claim: Claim
+    version: str
+    early: float
+
+
 POISON = 2
 DEFAULT_LANE = Lane()
+
+_CLAIM = tuple(field.name for field in fields(Claim))
 
 # Id and token of each claim.
 HeldClaims = Sequence[tuple[int, UUID]]
 
 # Buckets of people as the text of a Postgres array (psycopg takes a millisecond for a thousand numbers); None for all.
 Buckets = str | None
+
+# Rows read ahead: each one's id and remind_at.
+ReadRows = Sequence[tuple[int, datetime]]
 
 # A position in the order of claims: `remind_at` and id.
 Position = tuple[datetime, int]
@@ -116,6 +131,46 @@ def claim(
     if keys:
         advance_keys(connection, keys=keys, known_schema=known_schema)
     return claims
+
+
+def upcoming(
+    connection: Connection,
+    *,
+    horizon: timedelta,
+    limit: int,
+    share: int,
+    read: ReadRows,
+    known_schema: int,
+    buckets: Buckets = None,
+    server: str | None = None,
+) -> list[Upcoming]:
+    """At most `limit` plain rows that are due within the horizon, without those read before; if there are more, each
+    person's first `share` rows come before the others. None while the breaker of `server` is not closed."""
+    limits = {"horizon": horizon, "rows": limit, "share": share, "known_schema": known_schema}
+    rows = execute(connection, "peek/upcoming", **limits, **_read(read), buckets=buckets, server=server).mappings()
+    return [
+        Upcoming(version=row["version"], early=row["early"], claim=Claim(**{name: row[name] for name in _CLAIM}))
+        for row in rows
+    ]
+
+
+def claim_read(
+    connection: Connection,
+    *,
+    rows: Sequence[tuple[int, UUID, str | None]],
+    worker: str,
+    lease: timedelta,
+    any_timeline: bool = False,
+) -> set[UUID]:
+    """Claim rows that were read ahead, by id, token and version; returns the tokens of those that are as they were
+    read."""
+    values = {
+        "ids": [id for id, _, _ in rows],
+        "claim_tokens": [token for _, token, _ in rows],
+        "versions": [version for _, _, version in rows],
+    }
+    limits = {"worker": worker, "lease": lease, "any_timeline": any_timeline}
+    return set(execute(connection, "queue/claim_read", **values, **limits).scalars())
 
 
 def advance_keys(connection: Connection, *, keys: Sequence[str], known_schema: int = 1) -> list[int]:
@@ -261,11 +316,12 @@ def next_due(
     steal_after: timedelta,
     buckets: Buckets = None,
     missed: timedelta | None = None,
+    read: ReadRows = (),
 ) -> float:
     """Seconds until a row is due for a claim with these `buckets`: 0 if one is, infinity if no row waits. With
-    `missed`, rows that were due longer ago are left out."""
+    `missed`, rows that were due longer ago are left out; so are rows that were `read` ahead."""
     values = {"known_schema": known_schema, "missed": missed, "buckets": buckets, "steal_after": steal_after}
-    seconds = execute(connection, "peek/next_due", **values).scalar_one_or_none()
+    seconds = execute(connection, "peek/next_due", **values, **_read(read)).scalar_one_or_none()
     return float("inf") if seconds is None else max(float(seconds), 0.0)
 
 
@@ -324,6 +380,10 @@ def held(claims: Iterable[Claim | Failure]) -> HeldClaims:
 
 def _pairs(held: HeldClaims) -> dict[str, object]:
     return {"ids": [id for id, _ in held], "claim_tokens": [token for _, token in held]}
+
+
+def _read(rows: ReadRows) -> dict[str, object]:
+    return {"ids": [id for id, _ in rows], "times": [time for _, time in rows]}
 
 
 def _position(name: str, position: Position | None) -> dict[str, object]:

@@ -175,10 +175,18 @@ def deferred(held: Claim) -> Deferral:
 
 
 # Acts on a row, by the file of the statement, or by the act that `change_many` writes.
+def claim_as_read(connection: Connection, held: Claim) -> object:
+    """A row that was read ahead, as it is now."""
+    version = connection.execute(text("SELECT CAST(xmin AS text) FROM email_snoozes WHERE id = :id"), {"id": held.id})
+    rows = [(held.id, uuid4(), version.scalar_one())]
+    return queue.claim_read(connection, rows=rows, worker="w", lease=LEASE)
+
+
 ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
     ("advance_keys", transactional(lambda connection, held: queue.advance_keys(connection, keys=["k"]))),
     ("archive", transactional(archived)),
     ("claim", lambda engine, held: claim(engine)),
+    ("claim_read", transactional(claim_as_read)),
     (
         "defer",
         transactional(lambda connection, held: queue.defer(connection, held=one(held), delays=[HOUR])),

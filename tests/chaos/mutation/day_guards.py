@@ -8,7 +8,7 @@ DAY_GUARDS = (
     Guard(
         "no mail is sent within a rest",
         "functions/snooze_obstacle",
-        "\n            (SELECT until FROM snooze_deferral(snooze.user_email, snooze.id, snooze.scheduled_for))",
+        "\n            (SELECT until FROM snooze_deferral(snooze.user_email, snooze.id, snooze_promise(snooze)))",
         "\n            NULL",
         DB + "test_what_is_due_in_quiet_hours_comes_at_their_end",
     ),

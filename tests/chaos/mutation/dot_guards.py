@@ -93,7 +93,7 @@ DOT_GUARDS = (
     Guard(
         "a reminder that is made again has its first date",
         "ledger/list_sendable",
-        "LEAST(GREATEST(promise.scheduled_for, promise.created_at), '9999-01-01 00:00+00')",
+        "LEAST(GREATEST(promise.promised, promise.created_at), '9999-01-01 00:00+00')",
         "promise.claimed_at",
         LEDGER + "test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes",
     ),

@@ -173,4 +173,5 @@ WHERE send.id IN (SELECT entry.id FROM entry)
 RETURNING
     send.claim_token,
     send.snooze_id,
-    send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent
+    send.uncertain_at IS NOT NULL AND send.resolved_at = CURRENT_TIMESTAMP AS resent,
+    CAST(extract(epoch FROM send.late_from - clock_timestamp()) AS double precision) AS early

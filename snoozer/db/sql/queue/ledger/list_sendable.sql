@@ -1,5 +1,5 @@
--- The mails of these claims of a worker that may be sent now. Nothing is written or locked:
--- ledger/authorise.sql asks for all of it again. The content comes from the snooze and its promise, so the same claim
+-- The mails of these claims of a worker, or without a worker, of these unclaimed snoozes, that may be sent now. Nothing
+-- is written or locked: ledger/authorise.sql asks for all of it again. The content comes from the snooze and its promise, so the same claim
 -- has the same bytes in every process; it is frozen in the ledger once a dot was authorised, so a resend has the same
 -- bytes, too. The mail is dated when it was promised, or when the snooze was entered if it was due already.
 WITH given AS MATERIALIZED (
@@ -8,27 +8,28 @@ WITH given AS MATERIALIZED (
 promise AS MATERIALIZED (
     SELECT
         snooze.*,
+        snooze_promise(snooze) AS promised,
         snooze AS whole,
         (
             SELECT entry.id
             FROM reminder_sends AS entry
             WHERE entry.user_email = snooze.user_email
               AND entry.message_id = snooze.message_id
-              AND entry.scheduled_for = snooze.scheduled_for
+              AND entry.scheduled_for = snooze_promise(snooze)
               AND entry.channel = 'email'
         ) AS entry_id
     FROM given
     CROSS JOIN LATERAL unnest(given.ids) AS claim (id)
     JOIN email_snoozes AS snooze ON snooze.id = claim.id
-    WHERE snooze.claimed_by = :worker
+    WHERE snooze.claimed_by IS NOT DISTINCT FROM CAST(:worker AS text)
 )
 SELECT
     promise.id AS snooze_id,
     promise.claim_token,
     promise.user_email,
     promise.message_id,
-    promise.scheduled_for,
-    LEAST(GREATEST(promise.scheduled_for, promise.created_at), '9999-01-01 00:00+00') AS dated,
+    promise.promised AS scheduled_for,
+    LEAST(GREATEST(promise.promised, promise.created_at), '9999-01-01 00:00+00') AS dated,
     (
         -- A message that arrived after its snooze would change bytes that may have left already. A message of a
         -- connected mailbox is entered in the transaction of its snooze, which began a little earlier.
@@ -45,7 +46,7 @@ SELECT
     COALESCE(
         entry.reminder_message_id,
         snooze_reminder_name(
-            promise.id, promise.user_email, promise.message_id, promise.scheduled_for, CAST(:domain AS text)
+            promise.id, promise.user_email, promise.message_id, promise.promised, CAST(:domain AS text)
         )
     ) AS reminder_message_id,
     CASE WHEN entry.bytes_sha256 IS NULL THEN promise.subject ELSE entry.subject END AS subject,
@@ -64,7 +65,7 @@ SELECT
         SELECT digest.id
         FROM digests AS digest
         WHERE digest.snooze_id = promise.id
-          AND digest.scheduled_for = promise.scheduled_for
+          AND digest.scheduled_for = promise.promised
     ) AS digest_id
 FROM promise
 CROSS JOIN LATERAL snooze_obstacle(promise.whole) AS its
