@@ -32,7 +32,7 @@ from snoozer.delivery.chores.returns import return_due, return_loop
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat
-from snoozer.delivery.settling import Settler, record_inherited_facts
+from snoozer.delivery.settling import Settler
 from snoozer.delivery.worker import ShutdownRequested, Worker
 from snoozer.mail import headers
 from snoozer.mail.compose import ReminderWriter
@@ -63,6 +63,8 @@ NICENESS = 7
 # Longer than a poll; a worker repeats every query whose connection turns out to be dead.
 PING_AFTER = 2.0
 GC_THRESHOLD = 50_000
+# The event loop, which sends dots in time, gets the interpreter back from another thread within this time.
+SWITCH_SECONDS = 0.0005
 # Claims, heartbeat, listener, gauges, marks, endings, returns.
 CONNECTIONS = 7
 
@@ -120,7 +122,7 @@ def run_worker(
         closing.callback(flush)
         journal = _journal(settings, worker=config.worker)
         closing.callback(journal.close)
-        record_inherited_facts(engine, journal=journal, actor=config.actor)
+        recovery.record_inherited_facts(engine, journal=journal, actor=config.actor)
         description = Description(
             version=__version__, host=socket.gethostname(), batch_size=batch_size, concurrency=concurrency
         )
@@ -144,6 +146,7 @@ def run_worker(
         wakeups.append(worker.wake)
         gc.freeze()
         gc.set_threshold(GC_THRESHOLD)
+        sys.setswitchinterval(SWITCH_SECONDS)
         if not settings.pgbouncer and not drain:
             _run_until_closed(notify_listener(engine, on_notify=worker.wake), closing)
         pushes = _push_sender(settings, failpoint=hook, stopping=stopping)

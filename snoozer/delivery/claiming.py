@@ -77,10 +77,16 @@ class DeliveryConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Delivery:
-    """A claim and its mail; no mail if none must be sent now."""
+    """A claim and its mail; no mail if none must be sent now.
+
+    If it was read ahead, it has the `version` of its row, which is claimed with its dot, and is `due` then by the
+    monotonic clock.
+    """
 
     claim: Claim
     send: Send | None
+    version: str | None = None
+    due: float = 0.0
 
 
 class TrailingCursor:
@@ -371,12 +377,9 @@ def claim_mails(
 
 
 def _list_sendable(connection: Connection, claims: Sequence[Claim], *, config: DeliveryConfig) -> dict[int, Send]:
+    ids = [claim.id for claim in claims]
     found = ledger.list_sendable(
-        connection,
-        worker=config.worker,
-        ids=[claim.id for claim in claims],
-        domain=config.domain,
-        uncertainty=config.uncertainty,
+        connection, worker=config.worker, ids=ids, domain=config.domain, uncertainty=config.uncertainty
     )
     gathering = [send for send in found if send.digest_id is not None]
     return {send.snooze_id: send for send in found} | (digests.add_members(connection, gathering) if gathering else {})

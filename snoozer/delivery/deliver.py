@@ -17,8 +17,8 @@ from opentelemetry.trace import use_span
 from snoozer import telemetry
 from snoozer.delivery.claiming import Delivery, DeliveryConfig
 from snoozer.delivery.holds import uncertain_error
-from snoozer.delivery.refused_rows import RefusedRow
 from snoozer.delivery.settling import Ending
+from snoozer.delivery.verdicts import Dot, RefusedRow
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.mail.smtp.session import SmtpSession
@@ -84,6 +84,8 @@ class Job:
         self.began = self.queued_at = self._accepted_at = time.monotonic()
         self.mark_tries = 0
         self.is_marking = self.has_ended = False
+        # A row that was read ahead is claimed with its dot.
+        self.is_claimed = delivery.version is None
         self._marked = self._dotted = False
         self._tools = tools
         self._on_body_sent = on_body_sent
@@ -106,6 +108,11 @@ class Job:
         return self.send.user_email
 
     @property
+    def dot(self) -> Dot:
+        """Its dot, to be authorised once the mail is composed."""
+        return Dot(send=self.send, digest=self.digest, version=self.delivery.version)
+
+    @property
     def is_cancellable(self) -> bool:
         """True while it has no mark, and none is being made."""
         return not (self.has_ended or self.is_marking or self._marked)
@@ -124,6 +131,15 @@ class Job:
         """Give the claim back untried."""
         self._drop()
         self._end(Ending(claim=self.claim, outcome=DeliveryOutcome.UNCLAIMED))
+
+    def hold(self, *, until: float) -> None:
+        """The row that was read ahead is claimed and its dot authorised, to be sent at that time (monotonic)."""
+        self.is_claimed = self._marked = True
+        self.began = until
+        try:
+            self._tools.failpoint("held", self.send.message_id)
+        except Exception as error:
+            self._crash(error)
 
     def send_dot(self) -> None:
         """Send the dot, as it is authorised and that is committed, unless the local fence forbids it."""
@@ -230,7 +246,11 @@ class Job:
             self._crash(error)
         elif self._marked:
             pool.limits.record_failure(str(error))
-            self._release(str(error), attempts_used=0, outcome=DeliveryOutcome.DEFERRED, refusal=self._no_dot())
+            # A session that ended while it was held proves nothing about the server.
+            delay = None if self.delivery.version is None else timedelta(0)
+            self._release(
+                str(error), attempts_used=0, delay=delay, outcome=DeliveryOutcome.DEFERRED, refusal=self._no_dot()
+            )
         elif pool.may_retry(session, error):
             self.session = None
             self._error = None

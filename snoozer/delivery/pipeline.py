@@ -8,24 +8,21 @@ import asyncio
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from enum import Enum, auto
 from threading import Event, Thread
-from typing import Generic, TypeVar
-from uuid import UUID
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from snoozer.db.engine import autocommit
-from snoozer.db.errors import is_lasting, is_row_error, is_unavailable
+from snoozer.db.errors import is_lasting, is_row_error
+from snoozer.delivery.ahead import PreparedMails, claim_read
 from snoozer.delivery.claiming import ROUTE, Delivery
 from snoozer.delivery.deliver import Job, Tools
-from snoozer.delivery.refused_rows import Dot, RefusedRow, authorise_individually
-from snoozer.delivery.settling import Ending, PendingEnding, Settler
+from snoozer.delivery.heartbeat import boot_time
+from snoozer.delivery.settling import BatchExecutor, Ending, PendingEnding, Settler
+from snoozer.delivery.verdicts import Denial, Dot, Permission, Permissions, RefusedRow, Verdict, authorise_individually
 from snoozer.mail.smtp.errors import CircuitOpen, ServerUnavailable
 from snoozer.queue import events, ledger, queue
-from snoozer.queue.queue import HeldClaims
 from snoozer.queue.reminder import Claim, DeliveryOutcome, Send
 
 TICK_SECONDS = 1.0
@@ -39,95 +36,6 @@ MARK_LINGER_SECONDS = 0.003
 MARK_TRIES, MARK_PAUSE = 10, 0.02
 # A batch of endings has this size, or contains what was gathered in this time.
 ENDINGS_SIZE, ENDINGS_LINGER_SECONDS = 100, 0.005
-
-Request = TypeVar("Request")
-Result = TypeVar("Result")
-
-
-class Verdict(Enum):
-    """Whether a dot may be sent: yes, not now (the row is locked, has changed or has an obstacle), or the claim is
-    lost."""
-
-    AUTHORISED = auto()
-    NOT_NOW = auto()
-    LOST = auto()
-
-
-class BatchExecutor(Generic[Request, Result]):
-    """`execute` is called in a thread with all gathered requests; then `on_result` on the loop, with each of them.
-
-    While one batch runs, the next one gathers: until there are `full` requests, or for `linger` seconds. A batch that
-    raises is halved down to the one request that raises, whose result is the exception; if the database is unavailable,
-    all requests get the exception at once. `on_result` must not raise. For one event loop.
-    """
-
-    def __init__(
-        self,
-        execute: Callable[[Sequence[Request]], Sequence[Result]],
-        *,
-        name: str,
-        on_result: Callable[[Request, Result | Exception], None],
-        full: Callable[[], int],
-        linger: float,
-    ) -> None:
-        self._execute = execute
-        self._on_result = on_result
-        self._full = full
-        self._linger = linger
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
-        self._gathered: list[Request] = []
-        self._running = False
-        self._timer: asyncio.TimerHandle | None = None
-
-    def __len__(self) -> int:
-        """Requests that are not being executed yet."""
-        return len(self._gathered)
-
-    def add(self, request: Request, *, at_once: bool = False) -> None:
-        """Execute the request with others, or `at_once` if no other is expected."""
-        self._gathered.append(request)
-        if at_once:
-            self._start()
-        else:
-            self._schedule()
-
-    def _schedule(self) -> None:
-        if self._running or not self._gathered:
-            return
-        if len(self._gathered) >= self._full():
-            self._start()
-        elif self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(self._linger, self._start)
-
-    def _start(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if self._running or not self._gathered:
-            return
-        self._running = True
-        batch, self._gathered = self._gathered, []
-        loop = asyncio.get_running_loop()
-        self._thread.submit(self._results, batch).add_done_callback(
-            lambda done: loop.call_soon_threadsafe(self._finish, batch, done.result())
-        )
-
-    def _finish(self, batch: Sequence[Request], results: Sequence[Result | Exception]) -> None:
-        self._running = False
-        for request, result in zip(batch, results, strict=True):
-            self._on_result(request, result)
-        self._schedule()
-
-    def _results(self, batch: Sequence[Request]) -> Sequence[Result | Exception]:
-        try:
-            return self._execute(batch)
-        except BaseException as error:
-            # Give every request a result, whatever ended the batch.
-            problem = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
-            if len(batch) == 1 or (isinstance(problem, SQLAlchemyError) and is_unavailable(problem)):
-                return [problem] * len(batch)
-        middle = len(batch) // 2
-        return [*self._results(batch[:middle]), *self._results(batch[middle:])]
 
 
 class DeliveryPipeline:
@@ -146,6 +54,8 @@ class DeliveryPipeline:
         settler: Settler,
         low_watermark: int,
         on_done: Callable[[Claim], None],
+        on_claim: Callable[[Claim, float], None],
+        on_drop: Callable[[], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._engine = engine
@@ -154,6 +64,11 @@ class DeliveryPipeline:
         self._pool.source = self
         self._settler = settler
         self._on_done = on_done
+        self._on_claim = on_claim
+        self._on_drop = on_drop
+        self._ahead = PreparedMails(
+            share=lambda: self._pool.capacity // 2, wake=self._pool.wake, authorise=self._request_marks
+        )
         self._clock = clock
         self._low_watermark = low_watermark
         # Counted by the worker's thread, by the event loop's, and by the worker's.
@@ -169,7 +84,7 @@ class DeliveryPipeline:
         self._stalled_for = 0.0
         # Why no dot can be authorised until something is mended: a missing right or column.
         self.failure: SQLAlchemyError | None = None
-        self._marks: BatchExecutor[Job, Verdict | RefusedRow] = BatchExecutor(
+        self._marks: BatchExecutor[Job, Verdict] = BatchExecutor(
             self._authorise,
             name="marks",
             on_result=self._on_verdict,
@@ -197,13 +112,21 @@ class DeliveryPipeline:
         return self._submitted - self._ended - self._pool.slow
 
     def submit(self, deliveries: Sequence[Delivery]) -> None:
-        """Start them, each as soon as there is a session for it."""
+        """Start them, each as soon as there is a session for it, or at its time.
+
+        A delivery that was read ahead has no claim yet: `on_claim` is called with its claim and the boot time that the
+        claim is newer than. If its mail cannot be prepared, it ends without a claim, and `on_drop` is called.
+        """
         self._submitted += len(deliveries)
         jobs = [
-            Job(one, tools=self._tools, on_body_sent=self._request_mark, on_retry=self._retry, on_end=self._end)
+            Job(one, tools=self._tools, on_body_sent=self._on_body_sent, on_retry=self._retry, on_end=self._end)
             for one in deliveries
         ]
         self._loop.call_soon_threadsafe(self._take, jobs)
+
+    def drop_prepared(self) -> None:
+        """Drop what was read ahead, unless its dot is being authorised."""
+        self._loop.call_soon_threadsafe(self._ahead.drop_all)
 
     def reap(self, *, timeout: float) -> None:
         """Call `on_done` for ended deliveries, after at most `timeout` seconds, or once few are active, or on
@@ -252,21 +175,32 @@ class DeliveryPipeline:
 
     @property
     def waiting(self) -> int:
-        """Mails that have no session yet."""
+        """Mails that can begin and have no session yet."""
+        return len(self._pending) + (self._ahead.startable if self._ahead.waiting else 0)
+
+    @property
+    def overdue(self) -> int:
+        """The waiting mails whose time has come."""
         return len(self._pending)
 
-    def next_mail(self) -> Job | None:
-        """The next mail, composed; None when there is none."""
+    def next_mail(self, *, overdue: bool = False) -> Job | None:
+        """The next mail, composed, first of what is overdue; None when there is none."""
         while self._pending:
             job = self._pending.popleft()
             if not job.has_ended and job.prepare():
                 self._jobs.add(job)
                 return job
-        return None
+        prepared = self._ahead.next() if self._ahead.waiting and not overdue else None
+        if prepared is not None:
+            self._jobs.add(prepared)
+        return prepared
 
     def on_unavailable(self, error: ServerUnavailable | CircuitOpen) -> None:
         """One delivery failed to get a connection; CircuitOpen is about all that wait."""
-        for _ in range(len(self._pending) if isinstance(error, CircuitOpen) else 1):
+        is_about_all = isinstance(error, CircuitOpen)
+        if is_about_all or not self._pending:
+            self._ahead.drop(limit=None if is_about_all else 1)
+        for _ in range(len(self._pending) if is_about_all else 1):
             if self._pending:
                 self._pending.popleft().postpone(error)
 
@@ -285,11 +219,15 @@ class DeliveryPipeline:
 
     def _take(self, jobs: Sequence[Job]) -> None:
         self._were_few = False
+        claimed, prepared = [job for job in jobs if job.is_claimed], [job for job in jobs if not job.is_claimed]
         # Deliveries that need no mail do not wait for a mail server.
-        self._pending.extend(job for job in jobs if job.delivery.send is not None or job.prepare())
+        self._pending.extend(job for job in claimed if job.delivery.send is not None or job.prepare())
         self._pool.wake()
+        if prepared:
+            self._ahead.add(prepared)
 
     def _cancel_pending(self) -> None:
+        self._ahead.drop_all()
         while self._pending:
             self._pending.popleft().cancel()
 
@@ -301,82 +239,119 @@ class DeliveryPipeline:
     def _retry(self, job: Job) -> None:
         """A mail that lost its session before its dot goes first."""
         self._jobs.discard(job)
-        self._pending.appendleft(job)
+        if job.is_claimed:
+            self._pending.appendleft(job)
+        else:
+            self._ahead.release(job)
+            self._ahead.add([job])
+
+    def _on_body_sent(self, job: Job) -> None:
+        if job.is_claimed:
+            self._request_mark(job)
+        else:
+            self._ahead.add_ready(job)
+
+    def _request_marks(self, jobs: Sequence[Job]) -> None:
+        """Authorise the dots of mails that were prepared ahead, at once."""
+        for place, job in enumerate(jobs, start=1):
+            job.is_marking = True
+            self._marks.add(job, at_once=place == len(jobs))
 
     def _request_mark(self, job: Job) -> None:
         if not job.has_ended:
             job.is_marking = True
             self._marks.add(job)
-            self._loop.call_soon(self._prepare_ahead)
+            self._loop.call_soon(self._prepare_next)
 
-    def _prepare_ahead(self) -> None:
+    def _prepare_next(self) -> None:
         """Compose the next mail while the mark of the present one is being made."""
         for job in self._pending:
             if not (job.digest or job.has_ended):
                 job.prepare()
                 return
 
-    def _authorise(self, jobs: Sequence[Job]) -> list[Verdict | RefusedRow]:
-        """The verdict on each dot, after the commit."""
-        dots = [(job.send, job.digest) for job in jobs]
+    def _authorise(self, jobs: Sequence[Job]) -> list[Verdict]:
+        """The verdict on each dot, after the commit. A row that was read ahead is held only with a permission."""
+        dots = [job.dot for job in jobs]
         refused: dict[int, RefusedRow] = {}
+        # Claims, and the events of resends, belong to the same transaction; a single statement needs none.
+        is_single = not any(dot.version is not None or dot.send.resends for dot in dots)
         try:
-            # The events of resends belong to the same transaction; without them, a single statement needs none.
-            may_resend = any(send.resends for send, _ in dots)
-            with self._engine.begin() if may_resend else autocommit(self._engine) as connection:
-                authorised = self._authorise_all(connection, dots)
+            with autocommit(self._engine) if is_single else self._engine.begin() as connection:
+                permissions = self._authorise_all(connection, dots)
         except DBAPIError as error:
             if not is_row_error(error):
                 raise
-            authorised, refused = authorise_individually(self._engine, dots=dots, authorise=self._authorise_all)
-        denied = [(send.snooze_id, send.claim_token) for send, _ in dots if send.claim_token not in authorised]
+            permissions, refused = authorise_individually(self._engine, dots=dots, authorise=self._authorise_all)
+        denied = [dot.send for dot in dots if dot.version is None and dot.send.claim_token not in permissions]
         owned = self._owned(denied) if denied else set()
 
-        def verdict(send: Send) -> Verdict | RefusedRow:
-            if send.claim_token in authorised:
-                return Verdict.AUTHORISED
-            denial = Verdict.NOT_NOW if send.snooze_id in owned else Verdict.LOST
+        def verdict(send: Send) -> Verdict:
+            if send.claim_token in permissions:
+                return permissions[send.claim_token]
+            denial = Denial.NOT_NOW if send.snooze_id in owned else Denial.LOST
             return refused.get(send.snooze_id, denial)
 
-        return [verdict(send) for send, _ in dots]
+        return [verdict(dot.send) for dot in dots]
 
-    def _authorise_all(self, connection: Connection, dots: Sequence[Dot]) -> set[UUID]:
-        config = self._tools.config
-        authorised = ledger.authorise(connection, dots=dots, uncertainty=config.uncertainty)
+    def _authorise_all(self, connection: Connection, dots: Sequence[Dot]) -> Permissions:
+        config, since = self._tools.config, boot_time()
+        claims = claim_read(connection, dots, config=config) if any(dot.version is not None for dot in dots) else {}
+        mails = [(dot.send, dot.digest) for dot in dots if dot.version is None or dot.send.claim_token in claims]
+        began = time.monotonic()
+        authorised = ledger.authorise(connection, dots=mails, uncertainty=config.uncertainty)
+        ended = time.monotonic()
         for one in authorised:
             if one.resent:
                 events.append(connection, snooze_id=one.snooze_id, kind="resent", actor=config.actor, route=ROUTE)
-        return {one.claim_token for one in authorised}
+            claims.pop(one.claim_token, None)
+        if claims:
+            queue.unclaim(connection, held=[(id, token) for token, id in claims.items()])
+        return {
+            one.claim_token: Permission(due=ended + one.early, read_in=ended - began, since=since) for one in authorised
+        }
 
-    def _owned(self, denied: HeldClaims) -> set[int]:
+    def _owned(self, sends: Sequence[Send]) -> set[int]:
         try:
             with autocommit(self._engine) as connection:
-                return queue.owned(connection, held=denied)
+                return queue.owned(connection, held=[(send.snooze_id, send.claim_token) for send in sends])
         except SQLAlchemyError:
             # Others are authorised all the same; ask for these again.
-            return {id for id, _ in denied}
+            return {send.snooze_id for send in sends}
 
-    def _on_verdict(self, job: Job, result: Verdict | RefusedRow | Exception) -> None:
+    def _on_verdict(self, job: Job, result: Verdict | Exception) -> None:
         job.is_marking = False
         job.mark_tries += 1
-        if result is Verdict.AUTHORISED:
+        if isinstance(result, Permission) and job.is_claimed:
             job.send_dot()
+        elif isinstance(result, Permission):
+            self._on_claim(job.claim, result.since)
+            self._ahead.hold(job, result)
         elif isinstance(result, RefusedRow):
             job.refuse(result)
-        elif result is Verdict.NOT_NOW and job.mark_tries < MARK_TRIES:
+        elif result is Denial.NOT_NOW and job.mark_tries < MARK_TRIES:
             self._loop.call_later(MARK_PAUSE, self._request_mark, job)
         else:
             if isinstance(result, SQLAlchemyError) and is_lasting(result):
                 self.failure = result
                 self._wakeup.set()
             # The commit may have succeeded although its reply was lost.
-            job.deny(may_be_marked=isinstance(result, Exception))
+            may_be_marked = isinstance(result, Exception)
+            job.is_claimed = job.is_claimed or may_be_marked
+            job.deny(may_be_marked=may_be_marked)
 
     def _end(self, job: Job, ending: Ending) -> None:
         self._jobs.discard(job)
         self._ended += 1
-        is_last = self._submitted == self._ended
-        self._endings.add(self._settler.pending(ending, lambda outcome: self._finish(job, outcome)), at_once=is_last)
+        if job.is_claimed:
+            is_last = self._submitted == self._ended
+            pending = self._settler.pending(ending, lambda outcome: self._finish(job, outcome))
+            self._endings.add(pending, at_once=is_last)
+        else:
+            self._finished.append(job.claim)
+            self._on_drop()
+        if job.delivery.version is not None:
+            self._ahead.release(job)
         self._wake_if_few()
 
     def _on_ending(self, pending: PendingEnding, result: DeliveryOutcome | Exception | None) -> None:

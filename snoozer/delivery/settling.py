@@ -1,23 +1,26 @@
 """Settles claims, whatever their outcome, many in one transaction that waits for no lock.
 
+Requests of an event loop to the database run in a thread, many at once, so that only those concerned wait for a commit.
 A reply of the mail server is a fact and always recorded; the end of a claim counts only while the claim is held (fenced
 by its token).
 """
 
+import asyncio
 import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
+from typing import Generic, TypeVar
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from snoozer.db import mailbox_store, statements
-from snoozer.db.errors import error_text, is_row_error, is_transient
+from snoozer.db.errors import error_text, is_row_error, is_transient, is_unavailable
 from snoozer.delivery import holds
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
 from snoozer.delivery.holds import Hold
@@ -30,9 +33,89 @@ from snoozer.timephrase.recurrence import next_reminder_after
 
 log = logging.getLogger(__name__)
 
+Request = TypeVar("Request")
+Result = TypeVar("Result")
+
 INITIAL_BACKOFF, MAX_BACKOFF = 0.05, 2.0
 # How long to retry a row that another transaction has locked before leaving it to recovery.
 LOCKED_SECONDS = 10.0
+
+
+class BatchExecutor(Generic[Request, Result]):
+    """`execute` is called in a thread with all gathered requests; then `on_result` on the loop, with each of them.
+
+    While one batch runs, the next one gathers: until there are `full` requests, or for `linger` seconds. A batch that
+    raises is halved down to the one request that raises, whose result is the exception; if the database is unavailable,
+    all requests get the exception at once. `on_result` must not raise. For one event loop.
+    """
+
+    def __init__(
+        self,
+        execute: Callable[[Sequence[Request]], Sequence[Result]],
+        *,
+        name: str,
+        on_result: Callable[[Request, Result | Exception], None],
+        full: Callable[[], int],
+        linger: float,
+    ) -> None:
+        self._execute = execute
+        self._on_result = on_result
+        self._full = full
+        self._linger = linger
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
+        self._gathered: list[Request] = []
+        self._running = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    def __len__(self) -> int:
+        """Requests that are not being executed yet."""
+        return len(self._gathered)
+
+    def add(self, request: Request, *, at_once: bool = False) -> None:
+        """Execute the request with others, or `at_once` if no other is expected."""
+        self._gathered.append(request)
+        if at_once:
+            self._start()
+        else:
+            self._schedule()
+
+    def _schedule(self) -> None:
+        if self._running or not self._gathered:
+            return
+        if len(self._gathered) >= self._full():
+            self._start()
+        elif self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(self._linger, self._start)
+
+    def _start(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if self._running or not self._gathered:
+            return
+        self._running = True
+        batch, self._gathered = self._gathered, []
+        loop = asyncio.get_running_loop()
+        self._thread.submit(self._results, batch).add_done_callback(
+            lambda done: loop.call_soon_threadsafe(self._finish, batch, done.result())
+        )
+
+    def _finish(self, batch: Sequence[Request], results: Sequence[Result | Exception]) -> None:
+        self._running = False
+        for request, result in zip(batch, results, strict=True):
+            self._on_result(request, result)
+        self._schedule()
+
+    def _results(self, batch: Sequence[Request]) -> Sequence[Result | Exception]:
+        try:
+            return self._execute(batch)
+        except BaseException as error:
+            # Give every request a result, whatever ended the batch.
+            problem = error if isinstance(error, Exception) else RuntimeError(type(error).__name__)
+            if len(batch) == 1 or (isinstance(problem, SQLAlchemyError) and is_unavailable(problem)):
+                return [problem] * len(batch)
+        middle = len(batch) // 2
+        return [*self._results(batch[:middle]), *self._results(batch[middle:])]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -260,21 +343,6 @@ def record_facts(connection: Connection, facts: Sequence[Fact], *, actor: str) -
     return set(recorded)
 
 
-def record_inherited_facts(engine: Engine, *, journal: FactJournal, actor: str) -> int:
-    """Record what dead workers left in their journals; returns how many facts the database knows."""
-    count = 0
-    for path, facts in journal.inherited():
-        known = [_record_fact(engine, fact, actor=actor) for fact in facts]
-        count += sum(known)
-        if all(known):
-            path.unlink(missing_ok=True)
-        else:
-            log.warning("%s names reminders this database does not know; it is kept as .unknown", path.name)
-            with suppress(FileNotFoundError):  # Another worker that starts at the same moment may have been quicker.
-                path.rename(path.with_suffix(".unknown"))
-    return count
-
-
 def _record_in_ledger(connection: Connection, endings: Iterable[Ending], *, config: DeliveryConfig) -> None:
     facts = [one.fact for one in endings if one.fact is not None]
     others = [send for one in endings if (send := one.other_send) is not None]
@@ -310,17 +378,6 @@ def _append_failures(
             lines[kind].append((failure.id, {"error": failure.error, "attempts": attempts}))
     for kind, details in lines.items():
         events.append_many(connection, kind=kind, actor=actor, route=ROUTE, lines=details)
-
-
-def _record_fact(engine: Engine, fact: Fact, *, actor: str) -> bool:
-    """Returns whether the database knows the reminder; waits for another transaction that has locked its entry."""
-    while True:
-        with engine.begin() as connection:
-            if record_facts(connection, [fact], actor=actor):
-                return True
-            if not ledger.exists(connection, reminder_message_ids=[fact.reminder_message_id]):
-                return False
-        time.sleep(MAX_BACKOFF)
 
 
 def _next_occurrence(connection: Connection, claim: Claim) -> datetime | None:

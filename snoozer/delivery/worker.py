@@ -2,8 +2,7 @@
 
 import logging
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from random import Random
 from threading import Event
@@ -17,17 +16,20 @@ from snoozer.db import timeline
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_transient, is_unavailable
 from snoozer.db.schema import SUPPORTED_SCHEMA
+from snoozer.delivery.ahead import LEAD_SECONDS, read_ahead
 from snoozer.delivery.breaker_client import BreakerClient
-from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, FairScheduler, claim_mails
+from snoozer.delivery.claiming import CRASHED_SHARE, STEAL_AFTER, Delivery, FairScheduler, claim_mails
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.heartbeat import Heartbeat, boot_time
 from snoozer.delivery.key_sweep import KeySweep
 from snoozer.delivery.pipeline import DeliveryPipeline
+from snoozer.delivery.poison_rows import EXCLUSIVE_SECONDS, PoisonRowTurns
 from snoozer.delivery.settling import Settler
 from snoozer.queue import queue, workers
 from snoozer.queue.breaker import Permit
+from snoozer.queue.queue import ReadRows
 from snoozer.queue.reminder import Claim
-from snoozer.runtime.backoff import Backoff, exponential
+from snoozer.runtime.backoff import Backoff
 
 log = logging.getLogger(__name__)
 
@@ -38,69 +40,16 @@ MAX_BACKOFF = 5.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 # How many batches a worker holds at most, with deliveries that settle or wait for a slow reply.
 MAX_BATCHES_HELD = 8
+# While as many mails are prepared ahead as may be, how often to look whether there is room again.
+FULL_SECONDS = 0.05
 # Grace period at shutdown for mails that have no mark yet.
 GRACE_SECONDS = 5.0
 # While idle, how often to check that this is still the accepted database timeline.
 WARNING_INTERVAL = 30.0
 
-# Poison rows, in seconds: between checks for one, how long other rows wait for poison rows at a stretch, and until a
-# locked one is checked again.
-CHECK_INTERVAL = 1.0
-EXCLUSIVE_SECONDS = 5.0
-RETRY_INTERVAL = 30.0
-# If deliveries are always in flight, others wait longer each time, and then deliver WAIT_SPACING times as long.
-MAX_WAIT, WAIT_SPACING = 60.0, 6
-
 
 class ShutdownRequested(Exception):
     """The worker must stop while the database is unavailable."""
-
-
-@dataclass
-class PoisonRowTurns:
-    """Decides when a worker may pause all other deliveries to deliver a poison row alone. Poison rows go first; after
-    some seconds in a row, others get as long as they waited. Times are monotonic seconds."""
-
-    _check_at: float = float("-inf")
-    _others_waited: float = 0.0
-    _others_first: bool = False
-    _never_idle: int = 0
-
-    @property
-    def max_wait(self) -> float:
-        """Seconds to wait for the deliveries in flight to end before a poison row."""
-        return exponential(self._never_idle + 1, first=EXCLUSIVE_SECONDS, cap=MAX_WAIT)
-
-    def should_check(self, now: float, *, busy: bool) -> bool:
-        """Is it time to look for a poison row? With nothing in flight, looking delays no other row."""
-        if now < self._check_at and (busy or self._others_first):
-            return False
-        self._check_at, self._others_first = now + CHECK_INTERVAL, False
-        return True
-
-    def none_due(self) -> None:
-        """Record that no poison row is due."""
-        self._others_waited, self._never_idle = 0.0, 0
-
-    def was_locked(self, now: float) -> None:
-        """Record that a poison row is due and cannot be claimed."""
-        self._check_at, self._others_waited = now + RETRY_INTERVAL, 0.0
-
-    def was_never_idle(self, now: float) -> None:
-        """Record that a poison row is due, and other deliveries were in flight for all of `max_wait`."""
-        self._check_at, self._others_waited = now + WAIT_SPACING * self.max_wait, 0.0
-        self._never_idle += 1
-
-    def was_delivered(self, now: float, *, seconds: float) -> None:
-        """Record that others waited `seconds` for this poison row."""
-        self._others_waited, self._never_idle = self._others_waited + seconds, 0
-        if self._others_waited >= EXCLUSIVE_SECONDS:
-            self._check_at, self._others_first = now + self._others_waited, True
-            self._others_waited = 0.0
-
-    def no_other_rows(self) -> None:
-        """Record that the others had their turn, and none was due."""
-        self._others_first = False
 
 
 class Worker:
@@ -144,8 +93,17 @@ class Worker:
         # Whether a claim may have been committed without an answer.
         self._lost_reply = False
         self._low_watermark = batch_size // 2
+        # Deliveries that were read ahead: by id while they are prepared, and until their time if they ended before it.
+        self._prepared: dict[int, Delivery] = {}
+        self._ended_early: list[Delivery] = []
         self._pipeline = DeliveryPipeline(
-            engine, tools=tools, settler=settler, low_watermark=self._low_watermark, on_done=heartbeat.untrack
+            engine,
+            tools=tools,
+            settler=settler,
+            low_watermark=self._low_watermark,
+            on_done=self._on_done,
+            on_claim=self._on_claim,
+            on_drop=self.wake,
         )
 
     def run(self) -> None:
@@ -163,8 +121,15 @@ class Worker:
             # Due rows that cannot be claimed (a busy serialization key, an open breaker) are tried again after a poll,
             # or once a delivery has ended.
             is_blocked = began >= due_at and not self._retry_transient(self.tick)
-            wait = self._seconds_until_due(missed=time.monotonic() - began if is_blocked else None)
+            missed = time.monotonic() - began if is_blocked else None
+            wait = self._seconds_until_due(missed=missed)
+            while 0 < wait <= LEAD_SECONDS and self._retry_transient(self._read_ahead):
+                wait = self._seconds_until_due(missed=missed)
             due_at = time.monotonic() + wait
+            if wait > LEAD_SECONDS:
+                wait -= LEAD_SECONDS
+            elif not self._room_ahead:
+                wait = min(wait, FULL_SECONDS)
             if wait > 0 and self._sleep(wait, until_any_ends=is_blocked):
                 due_at = float("-inf")
 
@@ -205,6 +170,39 @@ class Worker:
         if not claimed:
             self._warn_of_failover()
         return claimed
+
+    def _read_ahead(self) -> int:
+        """Read rows that are due soon, and have their mails prepared; returns how many."""
+        is_closed = self._permit.kind == "closed" and self._pipeline.failure is None
+        if not (self._room_ahead and is_closed and self._heartbeat.is_healthy) or self._config.claims_nothing:
+            return 0
+        self._ended_early = [one for one in self._ended_early if one.due > time.monotonic()]
+        deliveries = read_ahead(
+            self._engine,
+            config=self._config,
+            limit=self._room_ahead,
+            read=_times([*self._prepared.values(), *self._ended_early]),
+            buckets=self._heartbeat.buckets,
+            server=self._breaker.server,
+        )
+        self._prepared |= {delivery.claim.id: delivery for delivery in deliveries}
+        self._pipeline.submit(deliveries)
+        return len(deliveries)
+
+    @property
+    def _room_ahead(self) -> int:
+        return max(self._batch_size // 2 - len(self._prepared), 0)
+
+    def _on_claim(self, claim: Claim, since: float) -> None:
+        self._heartbeat.track([claim], since=since)
+        telemetry.count_claimed([claim])
+
+    def _on_done(self, claim: Claim) -> None:
+        self._heartbeat.untrack(claim)
+        prepared = self._prepared.get(claim.id)
+        if prepared is not None and prepared.claim.claim_token == claim.claim_token:
+            del self._prepared[claim.id]
+            self._ended_early.append(prepared)
 
     def _report(self) -> None:
         self._breaker.report(self._permit)
@@ -325,6 +323,7 @@ class Worker:
 
     def _reap_all(self, *, within: float) -> bool:
         """Wait up to `within` seconds for the deliveries in flight; returns whether all have ended."""
+        self._pipeline.drop_prepared()
         ends = time.monotonic() + within
         while self._pipeline and time.monotonic() < ends and not self._is_stopping():
             self._pipeline.reap(timeout=POLL_INTERVAL)
@@ -352,6 +351,7 @@ class Worker:
                     missed=None if missed is None else timedelta(seconds=missed),
                     buckets=self._heartbeat.buckets,
                     steal_after=STEAL_AFTER,
+                    read=_times(self._prepared.values()),
                 )
 
         return self._retry_transient(peek)
@@ -375,3 +375,7 @@ class Worker:
                 what = "is unavailable" if is_unavailable(error) else "cancelled a statement"
                 log.warning("the database %s: %s", what, error_text(error))
             self._stopping.wait(backoff.next_wait())
+
+
+def _times(deliveries: Iterable[Delivery]) -> ReadRows:
+    return [(delivery.claim.id, delivery.claim.remind_at) for delivery in deliveries]

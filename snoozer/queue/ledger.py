@@ -102,8 +102,8 @@ class Refusal:
 def list_sendable(
     connection: Connection, *, worker: str | None, ids: Sequence[int], domain: str, uncertainty: UncertainPolicy
 ) -> list[Send]:
-    """The mails of these claims, or without a worker, of these unclaimed snoozes; those whose mail must not be sent now
-    are missing."""
+    """The mails of these claims, or without a worker, of these unclaimed snoozes; mails that must not be sent now are
+    missing."""
     values = {"worker": worker, "ids": list(ids), "domain": domain, **_policy(uncertainty)}
     return rows_as(execute(connection, "ledger/list_sendable", **values), Send)
 

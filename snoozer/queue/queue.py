@@ -162,8 +162,8 @@ def claim_read(
     lease: timedelta,
     any_timeline: bool = False,
 ) -> set[UUID]:
-    """Claim rows that were read ahead, by id, token and version; returns the tokens of those that are as they were
-    read."""
+    """Claim rows that were read ahead, by id, token and version; returns the tokens of the rows that have
+    not changed since."""
     values = {
         "ids": [id for id, _, _ in rows],
         "claim_tokens": [token for _, token, _ in rows],

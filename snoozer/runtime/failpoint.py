@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from threading import Lock, get_ident
 
 STEPS = ("claimed", "reserved", "body", "marked", "dot", "replied", "recorded", "finalized")
+# The step of a mail that was prepared ahead: its dot is authorised, and its time has not come yet.
+AHEAD_STEPS = ("held",)
 # Steps of a move in a mailbox.
 MOVE_STEPS = ("noticed", "intended", "imap_copied", "imap_flagged", "imap_moved", "arrived")
 
@@ -21,7 +23,7 @@ WEBHOOK_STEPS = ("webhook_claimed", "webhook_connected", "webhook_answered", "we
 # Steps of a chunk of an operation; the operation's number takes the place of the Message-ID.
 OPERATION_STEPS = ("operation_changed", "operation_recorded", "operation_committed")
 
-ALL_STEPS = (*STEPS, *MOVE_STEPS, *PUSH_STEPS, *WEBHOOK_STEPS, *OPERATION_STEPS)
+ALL_STEPS = (*STEPS, *AHEAD_STEPS, *MOVE_STEPS, *PUSH_STEPS, *WEBHOOK_STEPS, *OPERATION_STEPS)
 
 # Called with the name of the step that is passed, and the Message-ID.
 FailpointHook = Callable[[str, str], None]

@@ -58,6 +58,8 @@ def a_pipeline(
         settler=Settler(engine, journal=journal, config=CONFIG, shutting_down=lambda: False, rng=Random(1)),
         low_watermark=low_watermark,
         on_done=lambda held: done.append(held.id),
+        on_claim=lambda claim, since: None,
+        on_drop=lambda: None,
         **({} if clock is None else {"clock": clock}),
     )
     try:

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
 from functools import partial
-from uuid import UUID
 
 import pytest
 from sqlalchemy import Connection, Engine, text
@@ -13,7 +12,7 @@ from sqlalchemy.exc import ProgrammingError
 
 from snoozer.db.engine import make_engine
 from snoozer.delivery.claiming import DeliveryConfig, FairScheduler, claim_mails, no_failpoint
-from snoozer.delivery.refused_rows import Dot, RefusedRow, authorise_individually
+from snoozer.delivery.verdicts import Dot, Permission, Permissions, RefusedRow, authorise_individually
 from snoozer.queue import ledger, queue
 from snoozer.queue.reminder import UncertainPolicy
 from tests.db.operations import operate
@@ -31,9 +30,10 @@ CONFIG = DeliveryConfig(
 )
 
 
-def authorise(connection: Connection, dots: Sequence[Dot]) -> set[UUID]:
-    found = ledger.authorise(connection, dots=dots, uncertainty=CONFIG.uncertainty)
-    return {one.claim_token for one in found}
+def authorise(connection: Connection, dots: Sequence[Dot]) -> Permissions:
+    mails = [(dot.send, dot.digest) for dot in dots]
+    found = ledger.authorise(connection, dots=mails, uncertainty=CONFIG.uncertainty)
+    return {one.claim_token: Permission(due=0, read_in=0, since=0) for one in found}
 
 
 def authorised(engine: Engine) -> dict[int, RefusedRow | None]:
@@ -41,7 +41,9 @@ def authorised(engine: Engine) -> dict[int, RefusedRow | None]:
     claim = partial(queue.claim, worker=CONFIG.worker, batch_size=50, lease=LEASE)
     deliveries = claim_mails(engine, config=CONFIG, claim=claim, failpoint=no_failpoint)
     sends = [delivery.send for delivery in deliveries if delivery.send is not None]
-    tokens, refused = authorise_individually(engine, dots=[(send, SHA) for send in sends], authorise=authorise)
+    tokens, refused = authorise_individually(
+        engine, dots=[Dot(send=send, digest=SHA) for send in sends], authorise=authorise
+    )
     assert all((send.claim_token in tokens) != (send.snooze_id in refused) for send in sends)
     return {send.snooze_id: refused.get(send.snooze_id) for send in sends}
 

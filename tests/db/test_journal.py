@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.delivery.settling import record_inherited_facts
+from snoozer.delivery.chores.recovery import record_inherited_facts
 from snoozer.queue.fact_journal import FactJournal
 from snoozer.queue.ledger import Fact
 from tests.db.transitions import a_fact, a_held_mail, authorise

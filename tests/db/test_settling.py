@@ -13,6 +13,7 @@ from sqlalchemy import Engine, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from snoozer.db.engine import make_engine
+from snoozer.delivery.chores.recovery import record_inherited_facts
 from snoozer.delivery.claiming import DeliveryConfig
 from snoozer.delivery.settling import (
     Ending,
@@ -20,7 +21,6 @@ from snoozer.delivery.settling import (
     Settler,
     finish,
     record_facts,
-    record_inherited_facts,
     settle,
 )
 from snoozer.queue.fact_journal import FactJournal

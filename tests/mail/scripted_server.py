@@ -80,6 +80,7 @@ class ScriptedServer:
         self._security = security
         self._closing = threading.Event()
         self._threads: list[threading.Thread] = []
+        self._sessions: list[_ScriptedSession] = []
         self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
@@ -116,6 +117,7 @@ class ScriptedServer:
 
     def _serve(self, connection: socket.socket) -> None:
         session = _ScriptedSession(self, connection)
+        self._sessions.append(session)
         try:
             if self._security == "tls" and self._tls is not None:
                 session.secure(self._tls)
@@ -135,6 +137,11 @@ class ScriptedServer:
         with self._lock:
             self._script[phase] = [reply]
 
+    def hang_up(self) -> None:
+        """End all connections, whatever their phase."""
+        for session in self._sessions:
+            session.hang_up()
+
     def wait_until_closing(self, seconds: float | None = None) -> bool:
         return self._closing.wait(seconds)
 
@@ -149,6 +156,10 @@ class _ScriptedSession:
 
     def secure(self, tls: ssl.SSLContext) -> None:
         self._socket = tls.wrap_socket(self._socket, server_side=True)
+
+    def hang_up(self) -> None:
+        with contextlib.suppress(OSError):
+            self._socket.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
         with contextlib.suppress(OSError):

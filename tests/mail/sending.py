@@ -144,7 +144,11 @@ class MailQueue:
     def waiting(self) -> int:
         return len(self.mails)
 
-    def next_mail(self) -> PooledMail | None:
+    @property
+    def overdue(self) -> int:
+        return len(self.mails)
+
+    def next_mail(self, *, overdue: bool = False) -> PooledMail | None:
         return self.mails.popleft() if self.mails else None
 
     def on_unavailable(self, error: ServerUnavailable | CircuitOpen) -> None:

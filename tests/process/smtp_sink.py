@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import sys
+import time
 from email.parser import BytesHeaderParser
 from pathlib import Path
 
@@ -22,6 +23,7 @@ class Writer:
     async def handle_DATA(self, server: SMTP, session: Session, envelope: Envelope) -> str:  # noqa: N802
         content = envelope.original_content or b""
         line = {
+            "at": time.time(),
             "message_id": BytesHeaderParser().parsebytes(content)["Message-ID"],
             "in_reply_to": BytesHeaderParser().parsebytes(content)["In-Reply-To"],
             "sha256": hashlib.sha256(content).hexdigest(),

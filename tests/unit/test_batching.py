@@ -8,7 +8,7 @@ import pytest
 from psycopg.errors import LockNotAvailable
 from sqlalchemy.exc import DataError, OperationalError
 
-from snoozer.delivery.pipeline import BatchExecutor
+from snoozer.delivery.settling import BatchExecutor
 from tests.loops import on_a_loop
 
 Execute = Callable[[Sequence[int]], Sequence[int]]

@@ -29,7 +29,7 @@ CONCEPTS = {
     "finding the row that fails by halving": Concept(
         text=re.compile(r"middle = len\("),
         homes=frozenset({"db/bisection.py"}),
-        others=frozenset({"delivery/pipeline.py"}),
+        others=frozenset({"delivery/settling.py"}),
     ),
     # The function `snooze_promise`; rows of the archive have another type than it takes.
     "the promise": Concept(

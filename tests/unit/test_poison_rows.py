@@ -1,6 +1,6 @@
 """Poison rows go first and alone, but they never keep all others waiting for long."""
 
-from snoozer.delivery.worker import (
+from snoozer.delivery.poison_rows import (
     CHECK_INTERVAL,
     EXCLUSIVE_SECONDS,
     MAX_WAIT,

@@ -1,7 +1,11 @@
 """USE CASE of the clock, and of a worker that drains: declare silent workers dead, recover their claims, retire rows
-whose attempts are spent, settle what is uncertain."""
+whose attempts are spent, settle what is uncertain. Of a worker that starts: record what dead workers of its machine
+left in their journals."""
 
+import logging
+import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
@@ -11,10 +15,15 @@ from sqlalchemy import Connection, Engine
 
 from snoozer import telemetry
 from snoozer.delivery.chores.chore_runner import BATCH_SIZE, in_batches, record_server_start, run_exclusive
+from snoozer.delivery.settling import MAX_BACKOFF, record_facts
 from snoozer.queue import events, ledger, queue, workers
+from snoozer.queue.fact_journal import FactJournal
+from snoozer.queue.ledger import Fact
 from snoozer.queue.limits import MAX_CRASHES, MAX_RESENDS
 from snoozer.queue.reminder import Recovered, UncertainPolicy
 from snoozer.settings import Settings
+
+log = logging.getLogger(__name__)
 
 ACTOR = "clock"
 
@@ -119,3 +128,29 @@ def _verify(connection: Connection, id_range: range, *, config: SweepConfig) -> 
 
 def _append_events(connection: Connection, kind: str, lines: Sequence[tuple[int, Mapping[str, object]]]) -> None:
     events.append_many(connection, kind=kind, actor=ACTOR, route=ACTOR, lines=lines)
+
+
+def record_inherited_facts(engine: Engine, *, journal: FactJournal, actor: str) -> int:
+    """Record what dead workers left in their journals; returns how many facts the database knows."""
+    count = 0
+    for path, facts in journal.inherited():
+        known = [_record_fact(engine, fact, actor=actor) for fact in facts]
+        count += sum(known)
+        if all(known):
+            path.unlink(missing_ok=True)
+        else:
+            log.warning("%s names reminders this database does not know; it is kept as .unknown", path.name)
+            with suppress(FileNotFoundError):  # Another worker that starts at the same moment may have been quicker.
+                path.rename(path.with_suffix(".unknown"))
+    return count
+
+
+def _record_fact(engine: Engine, fact: Fact, *, actor: str) -> bool:
+    """Returns whether the database knows the reminder; waits for another transaction that has locked its entry."""
+    while True:
+        with engine.begin() as connection:
+            if record_facts(connection, [fact], actor=actor):
+                return True
+            if not ledger.exists(connection, reminder_message_ids=[fact.reminder_message_id]):
+                return False
+        time.sleep(MAX_BACKOFF)

@@ -28,9 +28,13 @@ class MailSource(Protocol):
 
     @property
     def waiting(self) -> int:
-        """The number of waiting messages."""
+        """The number of messages that can begin."""
 
-    def next_mail(self) -> Mail | None:
+    @property
+    def overdue(self) -> int:
+        """The number of messages that can begin behind another one, because their dots need not wait."""
+
+    def next_mail(self, *, overdue: bool = False) -> Mail | None:
         """The next message; None if it cannot be sent, or there is none."""
 
     def on_unavailable(self, error: ServerUnavailable | CircuitOpen) -> None:
@@ -97,7 +101,7 @@ class ConnectionPool:
         if is_too_many or not session.pipelines or session.carried + 1 >= self.limits.messages:
             return None
         asyncio.get_running_loop().call_soon(self.wake)
-        return self._next_mail()
+        return self._next_mail(overdue=True)
 
     def discard(self, session: SmtpSession) -> None:
         """Gives up the session's message and drops the connection: without its dot no server has the message."""
@@ -135,13 +139,13 @@ class ConnectionPool:
             self._idle.popleft()[0].quit()
         await asyncio.sleep(0)  # The turn of the loop in which connections are closed.
 
-    def _next_mail(self) -> Mail | None:
+    def _next_mail(self, *, overdue: bool = False) -> Mail | None:
         """The next message, when the server's rate allows one now."""
-        if not self.source.waiting:
+        if not (self.source.overdue if overdue else self.source.waiting):
             return None
         if self.limits.reserve_slot(now=time.monotonic(), max_wait=0) is None:
             return None
-        return self.source.next_mail()
+        return self.source.next_mail(overdue=overdue)
 
     def _begin_next(self, session: SmtpSession) -> bool:
         """Return False if no message can begin now."""
@@ -171,6 +175,11 @@ class ConnectionPool:
         if session.usable:
             self._idle.append((session, time.monotonic()))
         asyncio.get_running_loop().call_soon(self.wake)
+
+    @property
+    def capacity(self) -> int:
+        """How many sessions may be busy at once."""
+        return int(min(self._concurrency, self.limits.connections))
 
     @property
     def _open_count(self) -> int:

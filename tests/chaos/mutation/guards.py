@@ -1,5 +1,6 @@
 """The guards of the protocol: where each stands, what is left when it is gone, and the test that then fails."""
 
+from tests.chaos.mutation.ahead_guards import AHEAD_GUARDS
 from tests.chaos.mutation.day_guards import DAY_GUARDS
 from tests.chaos.mutation.digest_guards import DIGEST_GUARDS
 from tests.chaos.mutation.dot_guards import DOT_GUARDS
@@ -181,7 +182,7 @@ GUARDS = (
     Guard(
         "a locked row is marked later or not at all",
         "snoozer/delivery/pipeline.py",
-        "elif result is Verdict.NOT_NOW and job.mark_tries < MARK_TRIES:",
+        "elif result is Denial.NOT_NOW and job.mark_tries < MARK_TRIES:",
         "elif False:",
         "tests/db/test_pipeline.py::test_a_row_that_is_locked_for_a_moment_is_marked_then",
     ),
@@ -290,6 +291,7 @@ GUARDS = (
         "WHERE present.system_identifier IS DISTINCT FROM accepted",
         "tests/db/test_timeline.py::test_what_a_role_may_not_ask_is_no_change_and_the_rest_is_compared",
     ),
+    *AHEAD_GUARDS,
     *DOT_GUARDS,
     *MAIL_GUARDS,
     *LOCK_GUARDS,

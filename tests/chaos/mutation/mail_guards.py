@@ -150,8 +150,8 @@ MAIL_GUARDS = (
     Guard(
         "a slow session is found while the others pipeline",
         CONNECTIONS,
-        "        asyncio.get_running_loop().call_soon(self.wake)\n        return self._next_mail()",
-        "        return self._next_mail()",
+        "        asyncio.get_running_loop().call_soon(self.wake)\n        return self._next_mail(overdue=True)",
+        "        return self._next_mail(overdue=True)",
         SLOW + "test_a_slow_session_is_found_while_the_others_are_never_free",
     ),
     Guard(
@@ -170,7 +170,7 @@ MAIL_GUARDS = (
     ),
     Guard(
         "a batch that was cancelled ends",
-        "snoozer/delivery/pipeline.py",
+        "snoozer/delivery/settling.py",
         "except BaseException as error:",
         "except Exception as error:",
         "tests/unit/test_batching.py::test_no_request_waits_for_ever_for_a_batch_that_was_cancelled",

@@ -1,8 +1,9 @@
-"""Rows that the ledger refuses: finding them among the dots of a batch, and deciding what happens to each."""
+"""Verdicts on final dots, and the rows of a batch that the ledger refuses, found so that they stop no others."""
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from uuid import UUID
 
 from sqlalchemy import Connection, Engine
@@ -16,8 +17,32 @@ log = logging.getLogger(__name__)
 
 INDEX_ROW_TOO_LONG = "54000"
 
-# A mail and the sha256 of its bytes.
-Dot = tuple[Send, str]
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A mail and the sha256 of its bytes; with the version of its row if that is yet to be claimed."""
+
+    send: Send
+    digest: str
+    version: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Permission:
+    """The dot may be sent, from `due` on, by the monotonic clock: then the time the mail is late from has come by the
+    database's clock, which was read in the `read_in` seconds before. The claim is newer than the boot time `since`."""
+
+    due: float
+    read_in: float
+    since: float
+
+
+class Denial(Enum):
+    """Why a dot must not be sent: not now (the row is locked, has changed or has an obstacle), or the claim is
+    lost."""
+
+    NOT_NOW = auto()
+    LOST = auto()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,15 +55,20 @@ class RefusedRow:
     permanent: bool
 
 
+Permissions = Mapping[UUID, Permission]
+Verdict = Permission | Denial | RefusedRow
+
+
 def authorise_individually(
-    engine: Engine, *, dots: Sequence[Dot], authorise: Callable[[Connection, Sequence[Dot]], set[UUID]]
-) -> tuple[set[UUID], dict[int, RefusedRow]]:
-    """Authorise all of these but the rows that fail, in one transaction; returns the claims that may send, and the rows
+    engine: Engine, *, dots: Sequence[Dot], authorise: Callable[[Connection, Sequence[Dot]], Permissions]
+) -> tuple[Permissions, dict[int, RefusedRow]]:
+    """Authorise all of these but the rows that fail, in one transaction; returns the permissions by claim, and the rows
     that were refused, by snooze."""
     with engine.begin() as connection:
         parts, errors = bisect(connection, dots, lambda part: authorise(connection, part), is_row_error=is_row_error)
-    failed = {send.snooze_id: error for (send, _), error in errors}
-    return set().union(*parts), _refused_rows(failed, others=len(dots) - len(failed))
+    failed = {dot.send.snooze_id: error for dot, error in errors}
+    permissions = {token: permission for part in parts for token, permission in part.items()}
+    return permissions, _refused_rows(failed, others=len(dots) - len(failed))
 
 
 def _refused_rows(failed: Mapping[int, DBAPIError], *, others: int) -> dict[int, RefusedRow]:
