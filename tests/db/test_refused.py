@@ -1,21 +1,27 @@
 """What the database refuses again and again is asked for less and less, and resumes when it is allowed."""
 
+import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import pairwise
+from threading import Thread
 from typing import Any
 
 import pytest
 from sqlalchemy import Engine, event, text
 
 from snoozer.cli.clock import FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS, do_chore
+from snoozer.cli.mailbox import make_watcher
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.statements import NAME_OPTION
 from snoozer.delivery.chores import chores
+from snoozer.mailboxes.sync import watcher
 from snoozer.operators import chunks
 from snoozer.runtime.backoff import Pauses
+from snoozer.settings import Settings
 from tests.db.operations import an_operation, the_operation
 from tests.factories import a_snooze, now
 
@@ -40,6 +46,7 @@ class App:
     engine: Engine
     owner: Engine
     executed: Counter[str] = field(default_factory=Counter)
+    times: list[float] = field(default_factory=list)
 
     def revoke(self, rights: str) -> None:
         with self.owner.begin() as connection:
@@ -58,6 +65,7 @@ def app(engine: Engine) -> Iterator[App]:
     app.grant()
 
     def count(connection: Any, cursor: Any, statement: str, parameters: Any, context: Any, many: bool) -> None:
+        app.times.append(time.monotonic())
         app.executed[context.execution_options.get(NAME_OPTION, "")] += 1
 
     event.listen(app.engine, "before_cursor_execute", count)
@@ -108,3 +116,23 @@ def test_a_refused_operation_pauses_alone_and_is_done_when_it_is_allowed(app: Ap
     clock.seconds += LONGEST_PAUSE_SECONDS
     chunks.work(app.engine, pauses=pauses)
     assert all(the_operation(app.owner, id).finished_at for id in entered)
+
+
+def test_a_mailbox_process_that_is_refused_asks_less_and_less_and_stops_at_once(
+    app: App, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, longest = 0.05, 0.4
+    monkeypatch.setattr(watcher, "ASK_SECONDS", 0.01)
+    monkeypatch.setattr(watcher, "FIRST_REFUSED_SECONDS", first)
+    monkeypatch.setattr(watcher, "LONGEST_REFUSED_SECONDS", longest)
+    app.revoke("SELECT, INSERT, UPDATE ON mailboxes, mailbox_watchers")
+    watching = make_watcher(app.engine, settings)
+    thread = Thread(target=watching.run)
+    thread.start()
+    while len(app.times) < 6:
+        thread.join(0.01)
+        assert thread.is_alive()
+    watching.stop()
+    thread.join()
+    pauses = [after - before for before, after in pairwise(app.times[:6])]
+    assert all(pause >= least for pause, least in zip(pauses, (first, 0.1, 0.2, longest, longest), strict=True))
