@@ -119,6 +119,16 @@ def test_an_address_that_is_none_has_its_error_beside_the_field(client: FlaskCli
         assert 'value="ann at home"' in answer.text
 
 
+def test_test_mails_count_as_sign_in_mails_of_a_network(engine: Engine, settings: Settings) -> None:
+    link = a_link(engine, settings)
+    with ScriptedServer() as server:
+        changed = {"SMTP_URL": f"smtp://127.0.0.1:{server.port}", "SNOOZER_LIMIT_SIGN_INS_PER_HOUR": 1}
+        browser = an_app(engine, settings, **changed).test_client()
+        answers = [browser.post(link, data={"act": "mail", "email": ANN}).status_code for _ in range(2)]
+    assert (answers, len(server.received)) == ([200, 429], 1)
+    assert browser.get(link).status_code == 200
+
+
 def older(link: str) -> str:
     until, _, mac = link.removeprefix("/setup/").partition("-")
     return f"/setup/{int(until) - 1}-{mac}"

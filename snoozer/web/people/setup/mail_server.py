@@ -18,7 +18,7 @@ MAIL_SECONDS = 40.0
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """What was found, the server's own words (English, without addresses) and what to do; each may be empty."""
+    """A result, the server's own words (English, without addresses) and advice; each may be empty."""
 
     is_good: bool
     text: str

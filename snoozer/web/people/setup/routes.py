@@ -12,10 +12,11 @@ from flask import Blueprint, abort, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer.db import health_checks, schema
-from snoozer.people import accounts, setup
+from snoozer.people import accounts, quotas, setup
 from snoozer.runtime.secret_keys import digest
 from snoozer.telemetry import security_log
 from snoozer.web import auth, context
+from snoozer.web.network import network_id
 from snoozer.web.people.setup import mail_server
 from snoozer.web.people.setup.mail_server import Finding
 from snoozer.web.people.sign_in.session import signed_in
@@ -61,6 +62,8 @@ def act(token: str) -> ResponseReturnValue:
 
 
 def _send(opened: Opened, email: str) -> ResponseReturnValue:
+    with context.transaction() as connection:
+        quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
     secret = secrets.token_urlsafe(32)
     session[_KEY] = {"token": opened.token, "email": email, "mailed": digest(secret)}
     link = context.settings().base_url + url_for("setup.show", token=secret)
