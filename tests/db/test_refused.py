@@ -1,4 +1,4 @@
-"""What the database refuses again and again is asked for less and less, and resumes when it is allowed."""
+"""Statements that the database refuses again and again are executed less and less often, until they are allowed."""
 
 import time
 from collections import Counter
