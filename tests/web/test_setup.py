@@ -1,5 +1,6 @@
 """The first account: by the printed link, once, after a test mail whose result the page shows."""
 
+import json
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -199,6 +200,10 @@ def test_no_link_is_printed_by_later_processes_or_once_there_is_an_account(
     monkeypatch.setattr(console, "prints_link", True)
     console.print_link(engine, settings)
     assert LINE.fullmatch(capsys.readouterr().out.encode())
+    console.print_link(engine, settings.model_copy(update={"log_format": "json"}))
+    line = json.loads(capsys.readouterr().out)
+    assert LINE.fullmatch(f"{line['message']}\n".encode())
+    assert line["process"] == "web"
     people.ann()
     console.print_link(engine, settings)
     assert capsys.readouterr().out == ""
