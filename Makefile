@@ -1,5 +1,5 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev lab test fast check storm bench compare schema messages lock
+.PHONY: help setup run dev lab test fast check storm bench compare schema messages lock release
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -75,3 +75,7 @@ lock: ## requirements*.txt after a change of pyproject.toml, by uv
 	@$(LOCK) pyproject.toml -o requirements.txt
 	@$(LOCK) --group up -c requirements.txt -o requirements-up.txt
 	@$(LOCK) --group dev -c requirements.txt -c requirements-up.txt -o requirements-dev.txt
+
+release: ## wheel and sdist of the last commit in dist/, built twice, compared and tried
+	@bin/setup dev
+	@bin/release

@@ -1,3 +1,3 @@
 """Snoozer puts a message away and brings it back: on time, once, and provably."""
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

@@ -10,7 +10,7 @@ from snoozer import __version__
 # Name → module, and what the list of commands says of it, so that the list imports none of them.
 COMMANDS = {
     "up": ("snoozer.dev.up", "Start all of Snoozer on this machine, for trying it out."),
-    "all-in-one": ("snoozer.dev.all_in_one", "Run all of Snoozer for one owner, for a home server or a container."),
+    "all-in-one": ("snoozer.dev.all_in_one", "Run all of Snoozer, for a home server or a container."),
     "migrate": ("snoozer.cli.migrate", "Bring the database's schema up to this version of Snoozer."),
     "web": ("snoozer.cli.web", "Serve pages, API and the links in mails by gunicorn, with its options."),
     "worker": ("snoozer.cli.worker", "Deliver what is due until it is stopped."),

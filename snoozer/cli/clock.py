@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from threading import Event
 from typing import Any
 
@@ -15,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 from snoozer import settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
-from snoozer.db.errors import error_text
+from snoozer.db.errors import error_text, is_lasting
 from snoozer.delivery.chores import chores, recovery
 from snoozer.delivery.chores.chores import Retention
 from snoozer.delivery.chores.erasing import erase_accounts
@@ -23,6 +24,7 @@ from snoozer.delivery.chores.recovery import SweepConfig
 from snoozer.delivery.chores.returns import return_due, return_loop
 from snoozer.delivery.chores.snippets import fill_snippets
 from snoozer.operators import chunks, pauses
+from snoozer.runtime.backoff import Pauses
 from snoozer.runtime.failpoint import FailpointHook
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings
@@ -39,6 +41,8 @@ MINUTES_SECONDS = 20
 OPERATE_SECONDS = 1
 # How often to check whether an hourly or daily chore is due.
 LOOK_SECONDS = 60
+# A chore that is refused again and again pauses so long.
+FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 60.0
 
 
 @click.command("clock")
@@ -90,23 +94,27 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
     scheduler = BackgroundScheduler(timezone="UTC")
     every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
 
-    def add_job(seconds: float, chore: Callable[[], object], **when: Any) -> None:
-        scheduler.add_job(_skip_when_unavailable(chore), seconds=seconds, **every, **when)
+    pauses_between = Pauses(first=FIRST_PAUSE_SECONDS, cap=LONGEST_PAUSE_SECONDS)
+
+    def add_job(name: str, seconds: float, chore: Callable[[], object], **when: Any) -> None:
+        job = partial(do_chore, name, chore, pauses=pauses_between)
+        scheduler.add_job(job, name=name, seconds=seconds, **every, **when)
 
     at_once = {"next_run_time": datetime.now(UTC)}
 
     retention, sweep_config = Retention.from_settings(config), SweepConfig.from_settings(config)
-    add_job(min(config.sweep, config.worker_dead / 5), lambda: recovery.sweep(engine, config=sweep_config))
-    add_job(min(config.sweep, OPERATE_SECONDS), lambda: pauses.end_expired(engine))
-    add_job(LOOK_SECONDS, lambda: pauses.bring_in_left(engine), **at_once)
-    add_job(min(config.sweep, OPERATE_SECONDS), lambda: chunks.work(engine, passed=passed))
-    add_job(ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention))
-    add_job(LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)
-    add_job(MINUTES_SECONDS, lambda: chores.record_minutes(engine), **at_once)
-    add_job(ERASE_SECONDS, lambda: erase_accounts(engine))
-    add_job(LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
-    add_job(LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
-    add_job(LOOK_SECONDS, lambda: fill_snippets(engine), **at_once)
+    add_job("sweep", min(config.sweep, config.worker_dead / 5), lambda: recovery.sweep(engine, config=sweep_config))
+    add_job("pauses", min(config.sweep, OPERATE_SECONDS), lambda: pauses.end_expired(engine))
+    add_job("paused rows", LOOK_SECONDS, lambda: pauses.bring_in_left(engine), **at_once)
+    operations = partial(chunks.work, engine, passed=passed, pauses=pauses_between)
+    add_job("operations", min(config.sweep, OPERATE_SECONDS), operations)
+    add_job("archive", ARCHIVE_SECONDS, lambda: chores.archive(engine, config=retention), **at_once)
+    add_job("list changes", LOOK_SECONDS, lambda: chores.forget_changes(engine), **at_once)
+    add_job("minutes", MINUTES_SECONDS, lambda: chores.record_minutes(engine), **at_once)
+    add_job("erasures", ERASE_SECONDS, lambda: erase_accounts(engine), **at_once)
+    add_job("hourly", LOOK_SECONDS, lambda: chores.run_hourly(engine), **at_once)
+    add_job("daily", LOOK_SECONDS, lambda: chores.run_daily(engine, config=retention), **at_once)
+    add_job("snippets", LOOK_SECONDS, lambda: fill_snippets(engine), **at_once)
     returns = return_loop(engine, poll=config.poll)
     returns.start()
     scheduler.start()
@@ -115,13 +123,18 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
     returns.stop()
 
 
-def _skip_when_unavailable(chore: Callable[[], object]) -> Callable[[], None]:
-    """The chore, with a tick skipped while the database is unavailable; the next tick does its work."""
-
-    def run() -> None:
-        try:
-            chore()
-        except DBAPIError as error:
-            log.warning("a chore was not done: %s; it is done again at the next tick", error_text(error))
-
-    return run
+def do_chore(name: str, chore: Callable[[], object], *, pauses: Pauses) -> None:
+    """Do a chore, unless it is paused. While the database is unavailable, its next tick does its work; after an error
+    that lasts, such as a missing right, it pauses, longer each time."""
+    if not pauses.is_over(name):
+        return
+    try:
+        chore()
+    except DBAPIError as error:
+        if is_lasting(error):
+            wait = pauses.failed(name)
+            log.warning("the chore %s is refused: %s; it is tried again in %.0f s", name, error_text(error), wait)
+        else:
+            log.warning("the chore %s was not done: %s; it is done again soon", name, error_text(error))
+    else:
+        pauses.succeeded(name)

@@ -11,6 +11,7 @@ from snoozer.cli.server_findings import server_findings
 from snoozer.db import definitions, health_checks, overview, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
 from snoozer.db.queries import delivery, pauses
+from snoozer.db.statements import database_time
 from snoozer.notify import push_devices
 from snoozer.settings import Settings
 from snoozer.timephrase.date_format import DateFormat
@@ -138,6 +139,15 @@ def _timeline(connection: Connection, settings: Settings) -> Finding:
     return Finding("timeline", "wrong", f"{text} Workers claim nothing.", do)
 
 
+def _overdue_chore(connection: Connection) -> Iterator[Finding]:
+    clock, now = overview.clock(connection), database_time(connection)
+    if clock.overdue_since is not None:
+        minutes = (now - clock.overdue_since).total_seconds() / 60
+        text = f"The chore {clock.overdue} was last done {minutes:,.0f} min ago."
+        do = "The log of `snoozer clock` says what refuses it; `snoozer migrate --grant ROLE` gives a missing right."
+        yield Finding("chores", "wrong", text, do)
+
+
 def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     dead_after = timedelta(seconds=settings.worker_dead)
     alive = health_checks.liveness(connection, dead_after=dead_after)
@@ -147,6 +157,7 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         yield Finding("clock", "wrong", text, "Start `snoozer clock`; one is enough, more do no harm.")
     else:
         yield Finding("clock", "right", f"Housekeeping {since}.")
+        yield from _overdue_chore(connection)
     if alive.swept_ago is not None and (alive.prepared_ago is None or alive.prepared_ago > 26 * 3600):
         text = (
             "No partitions of the archive were made for more than a day, so what is over stays in the queue's tables."

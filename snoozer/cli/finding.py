@@ -7,6 +7,7 @@ from typing import Literal
 RUNBOOK = {
     "clock": "housekeeping-does-not-run",
     "archive": "housekeeping-does-not-run",
+    "chores": "housekeeping-does-not-run",
     "workers": "reminders-wait-and-no-worker-takes-them",
     "late reminders": "reminders-are-late-although-workers-are-alive",
     "breaker": "the-mail-server-is-away",

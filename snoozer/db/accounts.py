@@ -222,6 +222,10 @@ def has_admin(connection: Connection) -> bool:
     return bool(execute(connection, "accounts/has_admin").scalar_one())
 
 
+def has_any(connection: Connection) -> bool:
+    return bool(execute(connection, "accounts/has_any").scalar_one())
+
+
 def end_sessions(connection: Connection, *, account_id: int) -> int:
     """Returns how many sessions were ended."""
     return len(execute(connection, "accounts/end_sessions", account_id=account_id).all())

@@ -24,10 +24,14 @@ LONG_WAIT = timedelta(seconds=4)
 
 @dataclass(frozen=True, kw_only=True)
 class Clock:
-    """When the clock last ran a chore that is due every few seconds, and last recorded minutes."""
+    """When the clock last ran a chore that is due every few seconds, and last recorded minutes. `overdue` is a chore
+    that it did not do for longer than it `may_take`, although it ran before, and `overdue_since` its last run."""
 
     swept_at: datetime | None
     recorded_at: datetime | None
+    overdue: str | None
+    overdue_since: datetime | None
+    may_take: timedelta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +130,9 @@ class Attempts:
 
 
 def clock(connection: Connection) -> Clock:
-    return Clock(**execute(connection, "overview/clock", sweep=list(support.SWEEP_CHORES)).one()._mapping)
+    values = {"sweep": list(support.SWEEP_CHORES), "chores": list(support.CHORES)}
+    found = execute(connection, "overview/clock", limits=list(support.CHORES.values()), **values)
+    return Clock(**found.one()._mapping)
 
 
 def workers(connection: Connection, *, dead_after: timedelta, answers_since: datetime | None = None) -> list[Worker]:

@@ -15,8 +15,9 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
 from snoozer.db.engine import per_query_timeout
-from snoozer.db.errors import error_text
+from snoozer.db.errors import error_text, is_lasting
 from snoozer.db.statements import execute
+from snoozer.runtime.backoff import Backoff
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -135,15 +136,19 @@ def wait_until_migrated(engine: Engine, *, stopping: Event) -> bool:
     later failures are waited out as well.
     """
     found, report_at = _what_is_missing(engine), time.monotonic()
+    wait, refused = POLL_SECONDS, Backoff(first=POLL_SECONDS, cap=REPORT_SECONDS)
     while found and not stopping.is_set():
         if time.monotonic() >= report_at:
             log.warning("waiting for the schema: %s", found)
             report_at = time.monotonic() + REPORT_SECONDS
-        stopping.wait(POLL_SECONDS)
+        stopping.wait(wait)
+        wait = POLL_SECONDS
         try:
             found = _what_is_missing(engine)
         except DBAPIError as error:
             found = error_text(error)
+            if is_lasting(error):
+                wait = refused.next_wait()
     return not stopping.is_set()
 
 

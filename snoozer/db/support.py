@@ -12,6 +12,17 @@ from snoozer.db.schema import SUPPORTED_SCHEMA
 MOST = 1_000_000
 # Chores that the clock runs every few seconds: their last runs show whether it runs.
 SWEEP_CHORES = ("bury", "recover", "retire", "doubt", "abandon", "verify")
+# How long ago each chore may have been done while the clock runs: many times its interval.
+CHORES = {
+    **dict.fromkeys(SWEEP_CHORES, timedelta(minutes=5)),
+    "minutes": timedelta(minutes=5),
+    "begin deletions": timedelta(minutes=5),
+    "archive": timedelta(minutes=10),
+    "snippets": timedelta(minutes=10),
+    "list changes": timedelta(minutes=30),
+    "hourly": timedelta(hours=3),
+    "daily": timedelta(hours=50),
+}
 DEAD_AFTER = timedelta(seconds=10)
 
 

@@ -39,8 +39,8 @@ class Runner:
     stops at a signal.
 
     The ports are open already; `sink` is None with a mail server given. `lock` is inherited by the reaper, `reload` has
-    the pages follow each change of the checkout. `owner` becomes an admin; `is_trial` gives that account
-    sample mail, and a sign-in link that works for a year.
+    the pages follow each change of the checkout. `owner`, if any, becomes an admin; `is_trial` gives that
+    account sample mail, and a sign-in link that works for a year.
     """
 
     home: Path
@@ -51,7 +51,7 @@ class Runner:
     lock: int
     with_parent: bool
     reload: bool
-    owner: str
+    owner: str | None
     is_trial: bool
     output: Output
     on_ready: Callable[[Settings, str | None, ImapServer | None], None]
@@ -119,6 +119,12 @@ class Runner:
         )
         with self.output.working("bringing the tables up to date"):
             await supervisor.run(_snoozer("migrate", stop_timeout=30))
+        link = None
+        if self.owner is not None:
+            # Before the web starts, which prints a link for the first account if there is none.
+            with self.output.working("preparing the account"):
+                await supervisor.run(_snoozer("account", "create", self.owner, "--role", "admin"))
+                link = await self._sign_in_link(self.owner)
         supervisor.keep(_web(self.web.fileno(), reload=self.reload))
         # The inbound server opens its port itself.
         self.inbound.close()
@@ -126,9 +132,6 @@ class Runner:
         if self.sink is not None:
             listening = self.sink.fileno()
             supervisor.keep(_snoozer("sink", "--socket", str(listening), sockets=(listening,)))
-        with self.output.working("preparing the account"):
-            await supervisor.run(_snoozer("account", "create", self.owner, "--role", "admin"))
-            link = await self._sign_in_link()
         connecting = asyncio.create_task(self._connect_sample_mailbox(settings))
         # A worker that is asked to stop still records the mails that the mail server has already accepted.
         supervisor.keep(_snoozer("worker", stop_timeout=60))
@@ -181,10 +184,10 @@ class Runner:
             )
         return False
 
-    async def _sign_in_link(self) -> str | None:
+    async def _sign_in_link(self, owner: str) -> str | None:
         lifetime = ("--days", "365") if self.is_trial else ()
         with suppress(CommandFailed):
-            lines = await self._supervisor.run(_snoozer("account", "sign-in", self.owner, *lifetime))
+            lines = await self._supervisor.run(_snoozer("account", "sign-in", owner, *lifetime))
             return next((line.strip() for line in lines if line.strip().startswith("http")), None)
         return None
 
@@ -204,7 +207,7 @@ class Runner:
 
     def _report_addresses(self, settings: Settings) -> None:
         inbound = f"{settings.inbound_host}:{settings.inbound_port} ({settings.inbound_protocol.upper()})"
-        self.output.line(f"{inbound} takes mail for {self.owner}", by="inbound")
+        self.output.line(f"{inbound} takes mail for {self.owner or 'all accounts'}", by="inbound")
         if self.sink is not None:
             sink = f"{ports.HOST}:{ports.of(self.sink)} (SMTP)"
             self.output.line(f"{sink} keeps what the worker sends; nothing leaves here", by="sink")

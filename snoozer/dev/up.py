@@ -47,12 +47,13 @@ def start(
     *,
     port: int | None = None,
     host: str = ports.HOST,
-    owner: str = "",
+    owner: str | None = OWNER,
+    is_trial: bool = True,
     no_open: bool = True,
     with_parent: bool = False,
     reload: bool = False,
 ) -> NoReturn:
-    """Run everything until a signal comes, then end this process. With an `owner` there are no samples."""
+    """Run everything until a signal comes, then end this process. Without an `owner` no account is made."""
     output = Output()
     try:
         with contextlib.ExitStack() as held:
@@ -75,10 +76,10 @@ def start(
                 lock=lock,
                 with_parent=with_parent,
                 reload=reload,
-                owner=owner or OWNER,
-                is_trial=not owner,
+                owner=owner,
+                is_trial=is_trial,
                 output=output,
-                on_ready=partial(_welcome, output, home, owner or OWNER, open_browser=open_browser),
+                on_ready=partial(_welcome, output, home, owner, open_browser=open_browser),
             )
             code = asyncio.run(runner.run())
     except (Refused, SettingsError) as refused:
@@ -123,22 +124,24 @@ def _hold(port: int, output: Output, *, by: str, remedy: str = "", host: str = p
 def _welcome(
     output: Output,
     home: Path,
-    owner: str,
+    owner: str | None,
     chosen: Settings,
     link: str | None,
     imap: ImapServer | None,
     *,
     open_browser: bool,
 ) -> None:
-    another = f"{_own_command()} account sign-in {owner}"
+    another = f"{_own_command()} account sign-in {owner or 'ADDRESS'}"
     output.plain("")
     output.plain(f"Snoozer is ready at {chosen.base_url}", style="bold")
     if link:
         output.plain(f"Sign in as {owner} (the link works once):")
         output.plain(link, style="bold underline")
         output.plain(f"Another link: {another}", style="dim")
-    else:
+    elif owner:
         output.plain(f"There is no sign-in link now; ask for one with: {another}", style="bold yellow")
+    else:
+        output.plain(f"A sign-in link without mail: {another}", style="dim")
     if imap is not None:
         _welcome_to_mailbox(output, home, imap)
     output.plain("Ctrl-C stops everything; the data stays.", style="dim")

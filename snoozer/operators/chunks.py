@@ -18,9 +18,10 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from snoozer.db import audit, operations
 from snoozer.db.audit import Entry
 from snoozer.db.bisection import bisect
-from snoozer.db.errors import error_text, is_of_rows, is_unavailable
+from snoozer.db.errors import error_text, is_lasting, is_of_rows, is_unavailable
 from snoozer.db.operations import Operation, Verdict
 from snoozer.operators.row_acts import SNOOZED_AGAIN, UNDOABLE, apply
+from snoozer.runtime.backoff import Pauses
 from snoozer.runtime.failpoint import FailpointHook
 
 log = logging.getLogger(__name__)
@@ -93,13 +94,23 @@ def no_failpoint(step: str, message_id: str) -> None:
     """Test hook; does nothing in production."""
 
 
-def work(engine: Engine, *, chunk_size: int = CHUNK_SIZE, passed: FailpointHook = no_failpoint) -> int:
+def work(
+    engine: Engine,
+    *,
+    chunk_size: int = CHUNK_SIZE,
+    passed: FailpointHook = no_failpoint,
+    pauses: Pauses | None = None,
+) -> int:
     """Continue unfinished operations, some chunks of each; returns how many chunks were done. A failing operation does
-    not stop the others."""
+    not stop the others; if it fails by an error that lasts, it has its own of these `pauses`."""
+    pauses = pauses or Pauses(first=0, cap=0)
     with engine.connect() as connection:
         open_operations = operations.list_open(connection, limit=MAX_OPERATIONS)
     done = 0
     for id in open_operations:
+        key = f"operation {id}"
+        if not pauses.is_over(key):
+            continue
         try:
             for _ in range(MAX_CHUNKS):
                 if not do_chunk(engine, id, chunk_size=chunk_size, passed=passed):
@@ -108,7 +119,11 @@ def work(engine: Engine, *, chunk_size: int = CHUNK_SIZE, passed: FailpointHook 
         except DBAPIError as error:
             if is_unavailable(error):
                 raise
+            if is_lasting(error):
+                pauses.failed(key)
             log.warning("operation %d goes on later: %s", id, error_text(error))
+        else:
+            pauses.succeeded(key)
     return done
 
 

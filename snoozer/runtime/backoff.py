@@ -4,6 +4,8 @@ Not tenacity, whose loop owns the call and the wait: here some wait for a stop e
 computes the time of a restart, and several start over after a healthy stretch. They share only the arithmetic.
 """
 
+import time
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
@@ -56,3 +58,24 @@ class Backoff:
     def reset(self) -> None:
         """Start over at `first`."""
         self.failures = 0
+
+
+class Pauses:
+    """When each of several things that failed may be tried again; `clock` returns seconds."""
+
+    def __init__(self, *, first: float, cap: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._first, self._cap, self._clock = first, cap, clock
+        self._paused: dict[Hashable, tuple[Backoff, float]] = {}
+
+    def is_over(self, key: Hashable) -> bool:
+        return key not in self._paused or self._paused[key][1] <= self._clock()
+
+    def failed(self, key: Hashable) -> float:
+        """Pause longer than the time before; returns the seconds."""
+        backoff, _ = self._paused.get(key) or (Backoff(first=self._first, cap=self._cap), 0.0)
+        wait = backoff.next_wait()
+        self._paused[key] = backoff, self._clock() + wait
+        return wait
+
+    def succeeded(self, key: Hashable) -> None:
+        self._paused.pop(key, None)

@@ -3,7 +3,7 @@
 import atexit
 import logging
 import sys
-from contextlib import suppress
+import time
 from datetime import timedelta
 from threading import Event, Thread
 from typing import Any
@@ -19,6 +19,7 @@ from snoozer import telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.resources import resource_folder
+from snoozer.runtime.backoff import Backoff
 from snoozer.settings import Settings, SettingsError
 from snoozer.telemetry import log_format
 from snoozer.web import (
@@ -66,6 +67,8 @@ from snoozer.web.people.personal_data.routes import blueprint as personal_data
 from snoozer.web.people.programs.description import blueprint as api_description
 from snoozer.web.people.programs.routes import blueprint as programs
 from snoozer.web.people.settings.routes import blueprint as settings_pages
+from snoozer.web.people.setup import console
+from snoozer.web.people.setup.routes import blueprint as setup
 from snoozer.web.people.sign_in.organisation import blueprint as organisation_sign_in
 from snoozer.web.people.sign_in.routes import blueprint as sign_in
 from snoozer.web.pwa.routes import blueprint as pwa
@@ -80,6 +83,7 @@ from snoozer.web.snoozes.search_suggestions.routes import blueprint as search_su
 BLUEPRINTS = (
     sign_in,
     organisation_sign_in,
+    setup,
     snoozes,
     occurrences,
     mailbox,
@@ -192,10 +196,16 @@ def from_environment() -> Flask:
         trace_requests(app)
     request_counts.init_app(app)
     # Pages are already served while this waits: /healthz is 200, and /readyz is 503 until the schema exists.
-    Thread(target=_report_missing_schema, args=(engine,), name="schema", daemon=True).start()
+    Thread(target=_after_migration, args=(engine, settings), name="schema", daemon=True).start()
     return app
 
 
-def _report_missing_schema(engine: Engine) -> None:
-    with suppress(DBAPIError):
-        schema.wait_until_migrated(engine, stopping=Event())
+def _after_migration(engine: Engine, settings: Settings) -> None:
+    """Reports a missing schema, and prints the setup link once there is one."""
+    backoff = Backoff(first=1.0, cap=60.0)
+    while True:
+        try:
+            schema.wait_until_migrated(engine, stopping=Event())
+            return console.print_link(engine, settings)
+        except DBAPIError:
+            time.sleep(backoff.next_wait())

@@ -16,6 +16,7 @@ from snoozer import settings
 from snoozer.settings import SettingsError
 from snoozer.telemetry import log_format, request_counts
 from snoozer.web import required_settings
+from snoozer.web.people.setup import console
 
 worker_class = "snoozer.web.server.Worker"
 worker_connections = 1500
@@ -83,6 +84,11 @@ def on_starting(arbiter: Any) -> None:
         arbiter.log.warning("%s", given.local_links_warning)
     elif given.local_links_warning:
         print(f"snoozer: {given.local_links_warning}", file=sys.stderr)  # noqa: T201 - as other commands say it
+
+
+def post_fork(arbiter: object, worker: Any) -> None:
+    """Lets the first process print the setup link, and none of the others."""
+    console.prints_link = worker.age == 1
 
 
 def child_exit(arbiter: object, worker: Any) -> None:

@@ -10,6 +10,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("snoozer", "templates", "locale", "static", "migrations", "docs")
 
 
 def make(folder: Path, *, requirements: str = "requirements.txt") -> Path:
@@ -35,11 +36,7 @@ def make(folder: Path, *, requirements: str = "requirements.txt") -> Path:
 
 def install_wheel(programs: Path, *, into: Path) -> None:
     """Build the wheel of this checkout and install it, without its dependencies, into the environment of `programs`."""
-    copy = into / "checkout"  # A build writes beside its sources.
-    for name in ("snoozer", "templates", "locale", "static", "migrations", "docs"):
-        shutil.copytree(ROOT / name, copy / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, copy)
+    copy = copy_sources(into / "checkout")  # A build writes to the folder of its sources.
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(copy)]
     subprocess.run(build, check=True, capture_output=True)
     [wheel] = into.glob("*.whl")
@@ -47,6 +44,15 @@ def install_wheel(programs: Path, *, into: Path) -> None:
     # A path that names this checkout would have pip find Snoozer installed already.
     surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([*pip, str(wheel)], check=True, env=surroundings)
+
+
+def copy_sources(folder: Path) -> Path:
+    """Copy what a build reads to this new folder, and return it."""
+    for name in SOURCES:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, folder)
+    return folder
 
 
 def _link(name: str, *, version: str, packages: Path, programs: Path) -> None:

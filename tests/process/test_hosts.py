@@ -185,7 +185,7 @@ def test_workers_side_by_side_need_no_installed_package(host: Host, field: Field
 
 
 def test_the_version_is_known_without_an_installed_package(host: Host) -> None:
-    assert host.run("python", "-m", "snoozer", "--version").strip().endswith("version 0.1.0")
+    assert host.run("python", "-m", "snoozer", "--version").strip().endswith("version 1.0.0")
 
 
 def test_another_wsgi_server_serves_it_too(host: Host, programs: Path) -> None:
@@ -210,7 +210,7 @@ def test_the_wheel_without_its_extra_serves_a_given_database(
     host = Host(field, programs, cwd=cwd)
     try:
         host.run("snoozer", "migrate")
-        assert host.run("snoozer", "--version") == "snoozer, version 0.1.0\n"
+        assert host.run("snoozer", "--version") == "snoozer, version 1.0.0\n"
         host.start("snoozer", "worker", "--processes", "2")
         host.start("snoozer", "clock")
         host.start("gunicorn", "-c", "python:snoozer.web.gunicorn", "snoozer.web:from_environment()")

@@ -1,5 +1,6 @@
 """Two database roles: the owner migrates, and web, worker and clock do all their work with a role that may do less."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -17,9 +18,12 @@ from snoozer.web import create_app
 from tests.db.operations import an_operation
 from tests.factories import People, a_snooze, now, the_events, the_row
 from tests.process.cli.running import refusal, run_command
-from tests.process.conftest import Field, Sink
+from tests.process.conftest import TIMEOUT, Field, Sink
 
 ROLE = "snoozer_app"
+# Tables that clock and mailbox process write all the time, and their words if they may not.
+WRITTEN = ("housekeeping_runs", "mailbox_watchers")
+LOGGED = r"the chore \w+ is refused|mailboxes are looked at later"
 
 
 @dataclass
@@ -195,3 +199,21 @@ def test_a_role_with_a_strange_name_is_granted_and_nothing_else_happens(empty_da
         with empty_database.begin() as connection:
             connection.exec_driver_sql('DROP OWNED BY "app""; DROP TABLE accounts; --"')
             connection.exec_driver_sql('DROP ROLE "app""; DROP TABLE accounts; --"')
+
+
+@pytest.mark.parametrize("command", ["clock", "mailbox"])
+def test_a_process_that_is_refused_says_so_and_stops_when_asked(
+    command: str, roles: Roles, sink: Sink, tmp_path: Path
+) -> None:
+    with roles.owner.begin() as connection:
+        connection.execute(text(f"REVOKE INSERT, UPDATE ON {', '.join(WRITTEN)} FROM {ROLE}"))
+    try:
+        process = Field(engine=roles.app, sink=sink, home=tmp_path / "home").start(command)
+        assert process.stderr is not None
+        refused = next(line for line in process.stderr if "SQLSTATE 42501" in line)
+        assert re.search(LOGGED, refused), refused
+        process.terminate()
+        process.communicate(timeout=TIMEOUT)
+    finally:
+        schema.grant(roles.owner)
+    assert process.returncode == 0

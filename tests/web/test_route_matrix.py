@@ -27,6 +27,7 @@ BOB = "bob@snoozer.example"
 ACCESS = {
     None: "everybody",  # static files
     "health": "everybody",
+    "setup": "link",
     "sign_in": "everybody",
     "organisation_sign_in": "everybody",
     "reminder_links": "link",

@@ -17,12 +17,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from snoozer.db import day_shapes as days
 from snoozer.db import mailbox_leases, mailbox_store, replies
 from snoozer.db.engine import autocommit
-from snoozer.db.errors import error_text, is_transient
+from snoozer.db.errors import error_text, is_lasting, is_transient
 from snoozer.db.mailbox_leases import OwnedMailbox
 from snoozer.mailboxes.sync import silence
 from snoozer.mailboxes.sync.attendance import Attendance, Wait
 from snoozer.mailboxes.sync.ownership import Ownership
 from snoozer.mailboxes.sync.turn_queue import NEVER, TurnQueue, Watched
+from snoozer.runtime.backoff import Backoff
 from snoozer.snoozes import day_shapes
 
 log = logging.getLogger(__name__)
@@ -34,6 +35,8 @@ ASK_SECONDS = 1.0
 READING_SECONDS = 5.0
 # When to repeat a turn after the database was away.
 DATABASE_AWAY_SECONDS = 2.0
+# When to ask again after the database refused that, at first and at most.
+FIRST_REFUSED_SECONDS, LONGEST_REFUSED_SECONDS = 2.0, 60.0
 # When to repeat a turn that failed unexpectedly.
 BROKEN_SECONDS = 60.0
 
@@ -69,6 +72,7 @@ class Watcher:
         self._selector.register(self._wakened, selectors.EVENT_READ)
         self._stopping = False
         self._ask_at = self._record_at = self._reading_at = 0.0
+        self._refused = Backoff(first=FIRST_REFUSED_SECONDS, cap=LONGEST_REFUSED_SECONDS)
 
     def run(self) -> None:
         """Watch until `stop`. Running turns are finished, then the mailboxes are given back."""
@@ -120,8 +124,10 @@ class Watcher:
                     self._reading_at = now + READING_SECONDS
         except SQLAlchemyError as error:
             log.warning("mailboxes are looked at later: %s", error_text(error))
-            self._ask_at = now + DATABASE_AWAY_SECONDS
+            wait = self._refused.next_wait() if is_lasting(error) else DATABASE_AWAY_SECONDS
+            self._ask_at = time.monotonic() + wait
             return
+        self._refused.reset()
         self._note_due(due)
 
     def _listen_for_silence(self, now: float) -> None:

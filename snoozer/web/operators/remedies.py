@@ -47,6 +47,7 @@ REMEDIES = {
     "mail server slow": Remedy(page="a-delivery-does-not-end", command="snoozer support long_runners"),
     "backlog": Remedy(page="reminders-are-late-although-workers-are-alive", command="snoozer support wait"),
     "clock": Remedy(page="housekeeping-does-not-run", command="snoozer clock"),
+    "chore": Remedy(page="housekeeping-does-not-run", command="snoozer support housekeeping"),
     "mailboxes": Remedy(page=_MAILBOXES, endpoint="admin_mailboxes.list_mailboxes", label="Mailboxes"),
     "mailboxes unwatched": Remedy(page=_MAILBOXES, command="snoozer mailbox"),
     "unread": Remedy(page="statements-wait-for-locks", command="snoozer support locks"),

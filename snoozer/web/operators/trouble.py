@@ -188,6 +188,11 @@ class _Judge:
             silent = age(self._reading.at - clock.swept_at)
             text = f"The clock has been silent since {self._time_of(clock.swept_at)}, for {silent}; {does}."
             yield Trouble(kind="clock", text=text, harm="risk")
+        elif (since := clock.overdue_since) is not None and self._reading.at - self._heard(since) > clock.may_take:
+            undone = f"its chore “{clock.overdue}” was last done at {self._time_of(since)}"
+            yield Trouble(
+                kind="chore", text=f"The clock runs, and {undone}: its log says what refuses it.", harm="risk"
+            )
 
     def _heard(self, at: datetime) -> datetime:
         """When something was heard: while the database was away, nothing could be."""

@@ -138,6 +138,16 @@ def test_an_installation_without_worker_and_clock_is_wrong(engine: Engine, postg
     assert checks["mail server"]["verdict"] == "skipped"
 
 
+def test_a_chore_that_is_not_done_is_named_while_the_clock_runs(
+    healthy: Engine, postgres_url: str, tmp_path: Path
+) -> None:
+    with healthy.begin() as connection:
+        connection.execute(text("INSERT INTO housekeeping_runs VALUES ('archive', now() - INTERVAL '11 minutes')"))
+    code, checks = findings(url=postgres_url, home=tmp_path)
+    assert (code, checks["clock"]["verdict"], checks["chores"]["verdict"]) == (1, "right", "wrong")
+    assert checks["chores"]["says"] == "The chore archive was last done 11 min ago."
+
+
 def test_a_broken_invariant_is_shown_and_wrong(healthy: Engine, postgres_url: str, tmp_path: Path) -> None:
     id = a_snooze(healthy, inactive=True, outcome="sent", finished_at=now(), scheduled_for=now())
     code, checks = findings(url=postgres_url, home=tmp_path)

@@ -121,6 +121,7 @@ def test_all_in_one_is_for_its_owner_and_each_process_says_how_it_is(up: StartUp
         assert page.status == 200
     found = json.loads((home / "up.json").read_text())
     assert not found["SNOOZER_ALLOW_PRIVATE_MAILBOXES"]
+    assert "/setup/" not in started.output
     with psycopg.connect(found["DATABASE_URL"]) as connection:
         assert connection.execute("SELECT email, role FROM accounts").fetchall() == [("ann@example.org", "admin")]
         assert connection.execute("SELECT count(*) FROM messages").fetchone() == (0,)
@@ -131,6 +132,17 @@ def test_all_in_one_is_for_its_owner_and_each_process_says_how_it_is(up: StartUp
     port = found["PORT"]
     silent = health("web", home, port)
     assert (silent.ends(), silent.output) == (1, f"The web does not answer on port {port} (ConnectionRefusedError).\n")
+
+
+def test_all_in_one_without_an_owner_prints_one_link_for_the_first_account(up: StartUp) -> None:
+    started = up(command=("all-in-one", "--host", "127.0.0.1"), PORT=str(free_port()))
+    link = started.wait_for(r"There is no account yet\. .*(http://\S+/setup/\S+)")[1]
+    started.wait_for("Ctrl-C stops everything")
+    with urllib.request.urlopen(link) as page:  # noqa: S310 - our own address
+        assert page.status == 200
+    assert started.ends(signal.SIGTERM) == 0
+    assert started.output.count("/setup/") == 1
+    assert "/sign-in/" not in started.output
 
 
 def health(process: str, home: Path, port: int = 8000) -> Up:

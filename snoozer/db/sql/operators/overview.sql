@@ -1,12 +1,25 @@
 -- name: clock
--- When the clock last did a chore of :sweep, and when it last recorded the minutes.
+-- When the clock last did a chore of :sweep, when it last recorded the minutes, and which of :chores was done longest ago
+-- and longer ago than its limit.
 SELECT
     (
         SELECT max(finished_at)
         FROM housekeeping_runs
         WHERE chore = ANY(CAST(:sweep AS text[]))
     ) AS swept_at,
-    (SELECT max(finished_at) FROM housekeeping_runs WHERE chore = 'minutes') AS recorded_at
+    (SELECT max(finished_at) FROM housekeeping_runs WHERE chore = 'minutes') AS recorded_at,
+    overdue.chore AS overdue,
+    overdue.finished_at AS overdue_since,
+    COALESCE(overdue.longest, INTERVAL '0') AS may_take
+FROM (VALUES (TRUE)) AS always (is_there)
+LEFT JOIN LATERAL (
+    SELECT known.chore, run.finished_at, known.longest
+    FROM unnest(CAST(:chores AS text[]), CAST(:limits AS interval[])) AS known (chore, longest)
+    JOIN housekeeping_runs AS run ON run.chore = known.chore
+    WHERE run.finished_at < clock_timestamp() - known.longest
+    ORDER BY run.finished_at
+    LIMIT 1
+) AS overdue ON always.is_there
 
 -- name: database
 -- The database: its size, dead and live rows, the table with the most dead ones, since when the oldest transaction has

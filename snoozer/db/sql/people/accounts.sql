@@ -99,6 +99,10 @@ SELECT EXISTS (
       AND NOT EXISTS (SELECT 1 FROM account_deletions WHERE account_deletions.account_id = accounts.id)
 ) AS found
 
+-- name: has_any
+-- Whether there is an account, open or closed.
+SELECT EXISTS (SELECT 1 FROM accounts) AS found
+
 -- name: identity_owner
 -- The account of a person's identity at a provider.
 SELECT account_id

@@ -2,12 +2,14 @@
 
 import logging
 import secrets
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from threading import BoundedSemaphore, Timer
 from typing import Literal
 
 from snoozer.mail import compose, headers
 from snoozer.mail.smtp import client as smtp_client
+from snoozer.mail.smtp.transport import Reply
 from snoozer.mail.smtp.url import SmtpServer
 from snoozer.people.accounts import LINK_LIFETIME, Invitation
 from snoozer.settings import Settings
@@ -37,26 +39,33 @@ def send_invitation(invitation: Invitation, *, settings: Settings, template: Tem
 
 
 def _send(invitation: Invitation, settings: Settings, template: Template, language: str) -> None:
+    words = {
+        "link": f"{settings.base_url}/sign-in/{invitation.token}",
+        "code": invitation.code,
+        "minutes": str(int(LINK_LIFETIME.total_seconds() // 60)),
+    }
     try:
-        server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
-        mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
-        words = {
-            "link": f"{settings.base_url}/sign-in/{invitation.token}",
-            "code": invitation.code,
-            "minutes": str(int(LINK_LIFETIME.total_seconds() // 60)),
-        }
-        message = compose.compose_notice(
-            template,
-            words,
-            to=invitation.email,
-            mail_from=settings.mail_from,
-            instance=domain,
-            now=datetime.now(UTC),
-            message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
-            language=language,
-        )
-        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=invitation.email, message=message)
+        deliver_notice(template, words, to=invitation.email, settings=settings, language=language)
     except Exception as error:
         log.error("A sign-in mail could not be sent: %s", type(error).__name__)
     finally:
         _mails_in_flight.release()
+
+
+def deliver_notice(
+    template: str, words: Mapping[str, str], *, to: str, settings: Settings, language: str, deadline: float = 60
+) -> Reply:
+    """Mails a notice about an account and returns the server's reply. Raises as `smtp_client.deliver` does."""
+    server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
+    mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
+    message = compose.compose_notice(
+        template,
+        words,
+        to=to,
+        mail_from=settings.mail_from,
+        instance=domain,
+        now=datetime.now(UTC),
+        message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
+        language=language,
+    )
+    return smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=message, deadline=deadline)
