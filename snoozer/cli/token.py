@@ -16,6 +16,7 @@ from snoozer.db.audit import Entry
 from snoozer.db.scopes import ALL_SCOPES, Scope
 from snoozer.db.statements import database_time
 from snoozer.people import accounts, api_tokens
+from snoozer.snoozes import chosen_shape
 from snoozer.telemetry import security_log
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParseError
@@ -90,7 +91,8 @@ def _end(connection: Connection, *, email: str, phrase: str) -> datetime:
     if account is None:
         refuse(NO_ACCOUNT)
     try:
-        parsed = parse(phrase, now=now, zone=account.zone, locale="en_GB")
+        back = chosen_shape.back_of(connection, account_id=account.id)
+        parsed = parse(phrase, now=now, zone=account.zone, locale="en_GB", back=back)
     except ParseError as error:
         refuse(error.message)
     if parsed.at is None or parsed.recurrence is not None:

@@ -2,11 +2,12 @@
 
 import json
 import sys
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 
 import click
 
 from snoozer.timephrase import locales
+from snoozer.timephrase.day_shape import DayShape
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParseError
 from snoozer.timephrase.zones import canonical, zone_of
@@ -17,8 +18,9 @@ from snoozer.timephrase.zones import canonical, zone_of
 @click.option("--now", metavar="ISO", help="The present moment; without an offset it is wall time in the zone.")
 @click.option("--zone", default="UTC", show_default=True, help="A time zone such as Europe/Berlin.")
 @click.option("--locale", default="en_US", show_default=True, help="Language and customs, such as de_DE or en_GB.")
+@click.option("--back", metavar="DATE", help="The day on which you are back from a vacation, for 'when I am back'.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_json: bool) -> None:
+def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, back: str | None, as_json: bool) -> None:
     """Say when PHRASE is: the instant and its flags, then the sentence to check it by.
 
     Exits with 2 and the error code when the phrase is refused.
@@ -28,10 +30,10 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, as_
         click.echo(context.get_help())
         context.exit()
     try:
-        present, name = _present(now, zone), locales.canonical(locale)
+        present, ends, name = _present(now, zone), _back(back), locales.canonical(locale)
         if name is None:
             raise ParseError("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
-        parsed = parse(" ".join(words), now=present, zone=zone, locale=name)
+        parsed = parse(" ".join(words), now=present, zone=zone, locale=name, back=lambda: ends)
     except ParseError as error:
         if as_json:
             click.echo(json.dumps(error.as_json()))
@@ -58,3 +60,12 @@ def _present(now: str | None, zone: str) -> datetime:
         raise ParseError("invalid_time", message) from None
     name = canonical(zone)
     return present if present.tzinfo or name is None else present.replace(tzinfo=zone_of(name))
+
+
+def _back(text: str | None) -> datetime | None:
+    """The end of the vacation by the value of --back."""
+    try:
+        return None if text is None else DayShape(back_on=date.fromisoformat(text)).back
+    except ValueError:
+        message = "The value of --back cannot be read; give a date such as 2026-12-07."
+        raise ParseError("invalid_time", message) from None

@@ -9,6 +9,7 @@ from snoozer.db.day_shapes import shape_of
 from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import Found, columns, snoozes
 from snoozer.snoozes.day_shapes import days_of
+from snoozer.timephrase.context import Back
 from snoozer.timephrase.day_shape import Arrival, Days, DayShape
 
 # Rows shown in the preview.
@@ -43,6 +44,16 @@ def find(connection: Connection, *, account_id: int) -> DayShape | None:
     chosen = select(*columns(SavedDayShape, _COLUMNS)).where(SavedDayShape.account_id == account_id)
     row = connection.execute(chosen).first()
     return None if row is None else shape_of(dict(row._mapping))
+
+
+def back_of(connection: Connection, *, account_id: int) -> Back:
+    """A function that finds the end of this person's vacation."""
+
+    def find_back() -> datetime | None:
+        shape = find(connection, account_id=account_id)
+        return None if shape is None else shape.back
+
+    return find_back
 
 
 def find_days(connection: Connection, *, account_id: int, zone: str) -> Days | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.promise import ReminderTime
+from snoozer.timephrase.context import Back, no_vacation
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.timephrase.zones import zone_of
@@ -35,11 +36,11 @@ class Message:
     sender_email: str | None = None
 
 
-def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> ParsedTime:
+def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str, back: Back = no_vacation) -> ParsedTime:
     """Parse a typed phrase as one time, also one until which a reply is waited for, or a recurrence. Raises SnoozeError
     for anything else."""
     try:
-        reading = parse(phrase, now=now, zone=zone, locale=locale)
+        reading = parse(phrase, now=now, zone=zone, locale=locale, back=back)
     except ParseError as error:
         raise SnoozeError(error.code, error.message, tuple(error.suggestions)) from None
     if reading.at is None:
@@ -51,12 +52,14 @@ def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str) -> Parse
     return reading
 
 
-def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str) -> ParsedTime | None:
+def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str, back: Back = no_vacation) -> ParsedTime | None:
     """Parse a preset's phrase; None when it is invalid now and valid at another hour of the week, such as "this
-    evening" late at night. Raises SnoozeError when it is never valid."""
+    evening" late at night, or as soon as a vacation is set. Raises SnoozeError when it is never valid."""
     try:
-        return parse_phrase(phrase, now=now, zone=zone, locale=locale)
+        return parse_phrase(phrase, now=now, zone=zone, locale=locale, back=back)
     except SnoozeError as error:
+        if error.code == "no_vacation":
+            return None
         if error.code not in {"past", "too_soon", "no_later_today"}:
             raise
         for hours in range(3, 7 * 24, 3):

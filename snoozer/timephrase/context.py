@@ -1,10 +1,20 @@
 """The context in which a phrase is resolved: the moment, the zone, the person's hours and their country's customs."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
 from snoozer.timephrase.date_format import DateFormat
 from snoozer.timephrase.zones import local, resolve_wall_time, wall_time, zone_of
+
+# Returns the wall time at which the person's vacation ends, or None if no vacation is set. Only a phrase that needs it
+# calls it, so it may ask the database.
+Back = Callable[[], datetime | None]
+
+
+def no_vacation() -> datetime | None:
+    """The `Back` of a person without a vacation."""
+    return None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +55,7 @@ class ParseContext:
     today: date
     hours: WorkingHours
     dates: DateFormat
+    back: Back = no_vacation
 
     @property
     def month_first(self) -> bool:

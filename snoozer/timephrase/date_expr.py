@@ -22,11 +22,13 @@ _LEAP_CYCLE = 8
 
 @dataclass(frozen=True, kw_only=True)
 class ResolvedDay:
-    """The date, its flags, and in `other` the date it could also be."""
+    """The date, its flags, and in `other` the date it could also be. If the phrase gives no time, it is not before
+    `earliest`."""
 
     day: date
     flags: frozenset[str] = frozenset()
     other: date | None = None
+    earliest: time | None = None
 
 
 DayResolver = Callable[[ParseContext, time, bool], ResolvedDay]

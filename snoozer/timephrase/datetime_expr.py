@@ -40,6 +40,8 @@ def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
 def _plain(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for number, end in tokens.numbers(at, "day"):
         yield DayExpr(resolve=_from_today(Duration(days=number))), end
+    for _, end in tokens.match(at, "back"):
+        yield DayExpr(resolve=_day_back, relative=False), end
     yield from dates(tokens, at)
     yield from weekdays(tokens, at)
     yield from periods(tokens, at)
@@ -47,6 +49,20 @@ def _plain(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
 
 def _from_today(duration: Duration) -> DayResolver:
     return lambda context, at, has_time: duration.add_to(context.today, context.hours.workdays)
+
+
+def _day_back(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
+    """The day on which the person's vacation ends. Raises ParseError if no vacation is set, or if it has ended."""
+    back = context.back()
+    if back is None or not context.ahead(back.date(), back.time()):
+        raise ParseError(
+            "no_vacation",
+            gettext(
+                "No vacation is set, so the day you are back is not known; "
+                "set it in the settings under Your day, or name a day."
+            ),
+        )
+    return ResolvedDay(day=back.date(), earliest=back.time())
 
 
 def _counted(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
@@ -174,6 +190,8 @@ class DateTimeExpr:
             coming = context.today if context.ahead(context.today, at) else context.today + _ONE_DAY
             return _resolved(context, coming, at, flags)
         chosen = day.resolve(context, at, clock is not None)
+        if clock is None and chosen.earliest is not None:
+            at = max(at, chosen.earliest)
         if clock is not None and clock.within_night and at.hour < _DAWN:
             return _after_midnight(context, chosen, at, flags)
         if clock is not None and clock.is_named and clock.named_hour == "evening":

@@ -57,6 +57,11 @@ class DayShape:
     back_on: date | None = None
     gathers_over: int | None = None
 
+    @property
+    def back(self) -> datetime | None:
+        """The wall time at which the vacation ends, None if there is none."""
+        return None if self.back_on is None else datetime.combine(self.back_on, self.work_from)
+
     def check(self) -> None:
         """Raises DayShapeError if it is contradictory."""
         if not self.working_days or not self.working_days <= set(WEEKDAYS):
@@ -138,12 +143,9 @@ class Days:
     @cached_property
     def _vacation(self) -> Rest | None:
         shape = self.shape
-        if shape.away_from is None or shape.back_on is None:
+        if shape.away_from is None or shape.back is None:
             return None
-        starts = _begin(datetime.combine(shape.away_from, time(0)), self.zone)
-        return Rest(
-            starts=starts, ends=_end(datetime.combine(shape.back_on, shape.work_from), self.zone), reason="vacation"
-        )
+        return self._part(datetime.combine(shape.away_from, time(0)), shape.back, "vacation")
 
     def parts(self, first: date, count: int) -> Iterator[Rest]:
         """The separate rests of `count` days; they may overlap."""

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from snoozer.timephrase.context import ParseContext, WorkingHours
+from snoozer.timephrase.context import Back, ParseContext, WorkingHours, no_vacation
 from snoozer.timephrase.date_expr import plus_months
 from snoozer.timephrase.date_format import DateFormat
 from snoozer.timephrase.datetime_expr import DateTimeExpr, ResolvedTime, abbreviation_error
@@ -40,26 +40,35 @@ _REJECTIONS = {
 
 
 def parse(
-    phrase: str, *, now: datetime, zone: str, locale: str = "en_US", hours: WorkingHours = _DEFAULT_HOURS
+    phrase: str,
+    *,
+    now: datetime,
+    zone: str,
+    locale: str = "en_US",
+    hours: WorkingHours = _DEFAULT_HOURS,
+    back: Back = no_vacation,
 ) -> ParsedTime:
     """The meaning of the whole phrase for a person in that zone, in the language of the locale.
 
-    `now` is aware and may be in any zone. Raises ParseError, and no other error, for every other text.
+    `now` is aware and may be in any zone; `back` gives the end of the person's vacation. Raises ParseError, and no
+    other error, for every other text.
     """
     customs = Locale.named(locale)
     with speaking(customs.language.data.name):
-        context = _context(now=now, zone=zone, locale=customs, hours=hours)
+        context = _context(now=now, zone=zone, locale=customs, hours=hours, back=back)
         try:
             return _evaluate(phrase, context, customs)
         except ParseError as error:
             raise ParseError(error.code, error.message, _suggestions(phrase, error, context, customs)) from None
 
 
-def parse_end(phrase: str, *, first: date, now: datetime, zone: str, locale: str) -> tuple[date | None, int | None]:
+def parse_end(
+    phrase: str, *, first: date, now: datetime, zone: str, locale: str, back: Back = no_vacation
+) -> tuple[date | None, int | None]:
     """The last day, or the number of times, of a series whose next date is `first`: until 24 december, 10 times, for 3
     weeks. Raises ParseError for every other text."""
     customs = Locale.named(locale)
-    context = _context(now=now, zone=zone, locale=customs, hours=_DEFAULT_HOURS)
+    context = _context(now=now, zone=zone, locale=customs, hours=_DEFAULT_HOURS, back=back)
     if not phrase.strip():
         raise ParseError("empty", "No end was given.", _ENDS)
     for language in customs.languages if len(phrase) <= MAX_PHRASE_LENGTH else ():
@@ -73,7 +82,7 @@ def parse_end(phrase: str, *, first: date, now: datetime, zone: str, locale: str
     raise ParseError("unrecognised", "That cannot be read as an end; give a last day or a number of times.", _ENDS)
 
 
-def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -> ParseContext:
+def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours, back: Back) -> ParseContext:
     """Raises ParseError when the zone is unknown or `now` has no offset."""
     name = canonical(zone)
     if name is None:
@@ -89,7 +98,7 @@ def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours) -
         raise ParseError(
             "too_far", gettext("The present moment is at the end of the calendar; give one within it.")
         ) from None
-    return ParseContext(now=instant, zone=name, today=today, hours=hours, dates=DateFormat(locale.region))
+    return ParseContext(now=instant, zone=name, today=today, hours=hours, dates=DateFormat(locale.region), back=back)
 
 
 def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: Locale) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from snoozer.timephrase.context import WorkingHours
+from snoozer.timephrase.context import Back, WorkingHours, no_vacation
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
@@ -30,11 +30,12 @@ def presets(
     locale: str = "en_US",
     hours: WorkingHours = _DEFAULT_HOURS,
     choices: tuple[tuple[str, str], ...] | None = None,
+    back: Back = no_vacation,
 ) -> tuple[Preset, ...]:
     """Returns all of `choices` (label, phrase), or of the language's own, in their order.
 
-    Phrases are not offered if they do not parse now (past, too soon), have no time, fall on the instant of an earlier
-    preset, or would be moved off their hour by a clock change.
+    Phrases are not offered if they do not parse now (past, too soon, no vacation), have no time, fall on the instant of
+    an earlier preset, or would be moved off their hour by a clock change.
     """
     if choices is None:
         choices = Locale.named(locale).language.data.presets
@@ -43,7 +44,7 @@ def presets(
     for number, (label, phrase) in enumerate(choices, start=1):
         reading: ParsedTime | None
         try:
-            reading = parse(phrase, now=now, zone=zone, locale=locale, hours=hours)
+            reading = parse(phrase, now=now, zone=zone, locale=locale, hours=hours, back=back)
         except ParseError:
             reading = None
         if reading is not None and (

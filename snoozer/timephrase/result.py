@@ -50,7 +50,7 @@ class ParseError(ValueError):
     """The phrase is not a time that can be set. `message` is one sentence; each of at most three suggestions parses.
 
     Codes: empty, unrecognised, past, too_soon, too_far, negative, invalid_date, invalid_time, no_later_today,
-    tz_abbreviation, unknown_zone; for a locale given by hand, unknown_locale.
+    no_vacation, tz_abbreviation, unknown_zone; for a locale given by hand, unknown_locale.
     """
 
     def __init__(self, code: str, message: str, suggestions: tuple[str, ...] = ()) -> None:

@@ -2,13 +2,15 @@
 
 import os
 import signal
-from datetime import timedelta
+from datetime import datetime, time, timedelta
 
 import pytest
 
 from snoozer.mailboxes import registry
 from snoozer.snoozes import input
+from snoozer.timephrase.day_shape import DayShape
 from tests.acting import cancel, reschedule, undo
+from tests.db.days import choose
 from tests.factories import an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.watched import Place
@@ -93,6 +95,23 @@ def test_a_folder_made_by_any_program_whose_name_is_a_phrase_works(place: Place)
     place.program.move("INBOX", place.folder("Snooze", "in 3 days"))
     place.eventually(lambda: place.asleep() == 1)
     assert place.snooze_of(message_id).remind_at - now() > timedelta(hours=71)
+
+
+@on_one
+def test_a_folder_that_means_the_end_of_a_vacation_needs_one(place: Place) -> None:
+    name = place.folder("Snooze", "when I am back")
+    place.program.create(name)
+    a_message(place, "early")
+    place.start()
+    place.program.move("INBOX", name)
+    place.eventually(lambda: place.program.count("INBOX") == 2)
+    assert any(b"No vacation is set" in original for original, _, _ in place.program.messages("INBOX"))
+    back_on = (now() + timedelta(days=10)).date()
+    choose(place.engine, DayShape(away_from=now().date(), back_on=back_on), email=place.person.email)
+    place.program.move("INBOX", name, uids="1:*")
+    place.eventually(lambda: place.asleep() == 2)
+    walls = {row.wall_time for row in place.rows("SELECT wall_time FROM email_snoozes")}
+    assert walls == {datetime.combine(back_on, time(9))}
 
 
 @on_both

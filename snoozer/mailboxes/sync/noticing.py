@@ -20,7 +20,7 @@ from snoozer.mailboxes.imap.folder_names import Folder
 from snoozer.mailboxes.imap.messages import Head
 from snoozer.mailboxes.sync.giving_back import give_back
 from snoozer.mailboxes.sync.session import OwnerChanged, Session
-from snoozer.snoozes import acts, input
+from snoozer.snoozes import acts, chosen_shape, input
 from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozes.input import Message, SnoozeError
 from snoozer.timephrase.locales import Locale, normalize
@@ -43,6 +43,10 @@ class PersonalTimes(NamedTuple):
     zone: str
     locale: str
     presets: tuple[tuple[str, str], ...]
+    vacation_ends: datetime | None = None
+
+    def back(self) -> datetime | None:
+        return self.vacation_ends
 
 
 def notice(session: Session, folder: Folder) -> bool:
@@ -91,11 +95,12 @@ def notice_by_hand(session: Session, folder: str, heads: Sequence[Head], *, uidv
 
 
 def personal_times(connection: Connection, session: Session) -> PersonalTimes:
-    """The person's current zone, locale and presets."""
+    """The person's current zone, locale, presets, and the end of their vacation."""
     account_id = session.mailbox.account_id
     account = connection.execute(select(Account.zone, Account.locale).where(Account.id == account_id)).one()
     own = accounts.saved_times(connection, account_id=account_id).presets
-    return PersonalTimes(account.zone, account.locale, own or Locale.named(account.locale).language.data.presets)
+    back = chosen_shape.back_of(connection, account_id=account_id)()
+    return PersonalTimes(account.zone, account.locale, own or Locale.named(account.locale).language.data.presets, back)
 
 
 def read_folder(folder: Folder, times: PersonalTimes, *, now: datetime) -> ParsedTime:
@@ -127,7 +132,7 @@ def _first_reading(phrases: Sequence[str], times: PersonalTimes, *, now: datetim
     first: SnoozeError | None = None
     for phrase in phrases:
         try:
-            return input.parse_phrase(phrase, now=now, zone=times.zone, locale=times.locale)
+            return input.parse_phrase(phrase, now=now, zone=times.zone, locale=times.locale, back=times.back)
         except SnoozeError as error:
             first = first or error
     raise first or SnoozeError("empty", "The folder has no name that is a time.")

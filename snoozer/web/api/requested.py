@@ -12,7 +12,7 @@ from snoozer.db.queries import Found, api_snoozes
 from snoozer.db.roles import at_least
 from snoozer.db.statements import database_time
 from snoozer.queue.promise import CONDITIONS, OPTIONS, EnqueueOptions, ReminderTime
-from snoozer.snoozes import input
+from snoozer.snoozes import chosen_shape, input
 from snoozer.snoozes.acts import Wanted
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.recurrence import next_occurrence
@@ -68,7 +68,8 @@ def time_of(connection: Connection, account: Account, body: Times, *, note: str 
     if body.remind_at is not None and body.remind_at.tzinfo is not None:
         return _answered(input.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), body), None
     phrase = body.remind_at.isoformat() if body.remind_at is not None else body.when or ""
-    parsed = input.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale)
+    back = chosen_shape.back_of(connection, account_id=account.id)
+    parsed = input.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale, back=back)
     return _answered(input.reminder_time_of(parsed, now=now, note=note), body), parsed
 
 

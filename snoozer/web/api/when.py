@@ -4,6 +4,7 @@ from flask import Response
 
 from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
+from snoozer.snoozes import chosen_shape
 from snoozer.timephrase import zones
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParseError
@@ -32,7 +33,7 @@ from snoozer.web.api.validation import query_of
 def read() -> Response:
     """What a phrase means"""
     with caller() as (connection, account):
-        now = database_time(connection)
+        now, back = database_time(connection), chosen_shape.back_of(connection, account_id=account.id)()
     query = query_of(WhenQuery)
     zone = query.zone or account.zone
     try:
@@ -41,7 +42,7 @@ def read() -> Response:
     except OverflowError:
         raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
     try:
-        parsed = parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale)
+        parsed = parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale, back=lambda: back)
     except ParseError as error:
         raise Refused(422, error.code, error.message, **error.as_json()) from None
     return respond(200, Reading.model_validate(parsed.as_json()))

@@ -69,7 +69,9 @@ def set_end(account: Account, id: int) -> ResponseReturnValue:
             until, count = None, None
             if request.form.get("act") != "never":
                 first = wall_time(row.promise, zone).date()
-                until, count = parse_end(phrase, first=first, now=times.now, zone=zone, locale=account.locale)
+                until, count = parse_end(
+                    phrase, first=first, now=times.now, zone=zone, locale=account.locale, back=times.back
+                )
             result = act_on(connection, account, id, acts.End(until=until, times=count))
         except (ParseError, SnoozeError) as error:
             return snooze_page(connection, account, id=id, end=Typed(text=phrase, error=error))

@@ -35,6 +35,10 @@ class TimeFormatter:
             return Arrival(at=promise)
         return self.days.arrival(promise)
 
+    def back(self) -> datetime | None:
+        """The end of the person's vacation on the clock of their zone, None if no vacation is set."""
+        return None if self.days is None else self.days.shape.back
+
     def local(self, moment: datetime) -> datetime:
         return moment.astimezone(zone_or_utc(self.zone))
 

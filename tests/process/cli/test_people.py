@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ from snoozer.db.queries import audit as queries
 from snoozer.db.queries.audit import Filter
 from snoozer.people import api_tokens
 from snoozer.runtime import secret_keys
+from snoozer.timephrase.day_shape import DayShape
+from tests.db.days import choose
 from tests.factories import ANN, HOUR, People, a_kept_message, a_snooze, now
 
 Run = Callable[..., Result]
@@ -50,10 +53,21 @@ def test_a_token_is_made_with_a_name_scopes_and_an_end(run: Run, people: People,
         assert found.scopes == frozenset({"snoozes:read"})
         [token] = [each for each in api_tokens.list_all(connection, email=ANN) if each.id == found.id]
     assert (token.name, token.expires_at is not None) == ("Backup", True)
-    for wrong in ("gibberish", "every monday 9am", "until they reply"):
+    for wrong in ("gibberish", "every monday 9am", "until they reply", "when I am back"):
         refused = run("token", "create", ANN, "--expires", wrong)
         assert (refused.exit_code, refused.stdout) == (2, ""), wrong
     assert run("token", "create", ANN, "--scope", "root").exit_code == 2
+
+
+def test_a_token_may_last_until_its_owner_is_back(run: Run, people: People, engine: Engine) -> None:
+    people.ann(zone="UTC")
+    today = now().date()
+    choose(engine, DayShape(away_from=today, back_on=today + timedelta(days=10)), email=ANN)
+    made = run("token", "create", ANN, "--name", "Vacation", "--expires", "when I am back")
+    assert made.exit_code == 0, made.output
+    with engine.connect() as connection:
+        [expires] = [each.expires_at for each in api_tokens.list_all(connection, email=ANN) if each.name == "Vacation"]
+    assert expires == datetime.combine(today + timedelta(days=10), time(9), tzinfo=UTC)
 
 
 def test_a_revoked_token_is_reported_by_number_and_owner(run: Run, people: People, engine: Engine) -> None:

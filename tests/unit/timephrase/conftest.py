@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -23,16 +24,17 @@ def typed() -> Typed:
         zone: str = "America/New_York",
         locale: str = "en_US",
         hours: WorkingHours | None = None,
+        back: datetime | None = None,
     ) -> ParsedTime:
         moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone))
-        return parse(phrase, now=moment, zone=zone, locale=locale, hours=hours or WorkingHours())
+        return parse(phrase, now=moment, zone=zone, locale=locale, hours=hours or WorkingHours(), back=lambda: back)
 
     return parse_typed
 
 
 @pytest.fixture
 def error_of(typed: Typed) -> ErrorOf:
-    def parse_error(phrase: str, **desk: str) -> ParseError:
+    def parse_error(phrase: str, **desk: Any) -> ParseError:
         with pytest.raises(ParseError) as caught:
             typed(phrase, **desk)
         for suggestion in caught.value.suggestions:
