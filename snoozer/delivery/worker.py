@@ -40,6 +40,8 @@ MAX_BACKOFF = 5.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 # How many batches a worker holds at most, with deliveries that settle or wait for a slow reply.
 MAX_BATCHES_HELD = 8
+# At most so many mails for each session are prepared ahead: the others would be composed in vain.
+PREPARED_ROUNDS = 2
 # While as many mails are prepared ahead as may be, how often to look whether there is room again.
 FULL_SECONDS = 0.05
 # Grace period at shutdown for mails that have no mark yet.
@@ -75,6 +77,7 @@ class Worker:
         self._breaker = breaker
         self._stopping = stopping
         self._config = tools.config
+        self._pool = tools.pool
         self._scheduler = FairScheduler(
             worker=tools.config.worker,
             lease=tools.config.lease,
@@ -191,7 +194,7 @@ class Worker:
 
     @property
     def _room_ahead(self) -> int:
-        return max(self._batch_size // 2 - len(self._prepared), 0)
+        return max(min(self._batch_size // 2, PREPARED_ROUNDS * self._pool.capacity) - len(self._prepared), 0)
 
     def _on_claim(self, claim: Claim, since: float) -> None:
         self._heartbeat.track([claim], since=since)
