@@ -26,6 +26,9 @@ SLOW_QUEUES = ("procrastinate", "celery")
 # All queues run with the bench's SMTP client; these are the clients that people would use instead.
 LIBRARIES = {"celery": "smtplib"}
 LIBRARY = "aiosmtplib"
+# A peer that also runs with the same protocol, in two ways.
+KEEPS_LEDGER = ("pgqueuer",)
+LEDGERS = {"ledger": ", with a ledger", "batched": ", with a batched ledger"}
 # The second shape in which Snoozer and its baseline are compared.
 SMALL = "32 × 50"
 
@@ -34,8 +37,10 @@ SMALL = "32 × 50"
 class Contestant:
     """A queue and the work of its jobs; `concurrency` is the concurrency of each process.
 
-    A peer's job sends a canned mail with the bench's client ("send"), composes Snoozer's mail ("compose"), or composes
-    it and sends it with the usual library ("library"). `checkout` is the checkout from which Snoozer runs.
+    A peer's job sends a canned mail with the bench's client ("send"), composes Snoozer's mail ("compose"), composes it
+    and sends it with the usual library ("library"), or composes it and keeps Snoozer's protocol: a ledger's row before
+    the dot, completed after the reply, by a statement for each mail ("ledger") or for many ("batched"). `checkout` is
+    the checkout from which Snoozer runs.
     """
 
     name: str
@@ -71,13 +76,14 @@ def snoozer(*, concurrency: int, batch: int) -> Contestant:
 def peer(queue: str, does: str, *, settings: Mapping[str, tuple[int, int]] = PEER_SETTINGS) -> Contestant:
     """Return a peer with its best settings, named after the work of its jobs."""
     concurrency, batch = settings[queue]
-    what = {"send": "", "compose": ", composing", "library": f", {LIBRARIES.get(queue, LIBRARY)}"}[does]
-    return Contestant(name=f"{queue}{what}", queue=queue, does=does, concurrency=concurrency, batch=batch)
+    library = LIBRARIES.get(queue, LIBRARY)
+    what = {"send": "", "compose": ", composing", "library": f", {library}"} | LEDGERS
+    return Contestant(name=f"{queue}{what[does]}", queue=queue, does=does, concurrency=concurrency, batch=batch)
 
 
 def draining(*, concurrency: int, batch: int, queues: Sequence[str], beside: Path | None) -> list[Contestant]:
     """Return the contestants of the drain: Snoozer, Snoozer of the checkout `beside`, the baseline, Snoozer and the
-    baseline in the second shape, and each peer in three ways."""
+    baseline in the second shape, each peer in three ways, and a peer with the same protocol."""
     ours = snoozer(concurrency=concurrency, batch=batch)
     loop = replace(ours, queue=BASELINE, name=f"{BASELINE}, composing")
     return [
@@ -87,6 +93,7 @@ def draining(*, concurrency: int, batch: int, queues: Sequence[str], beside: Pat
         loop,
         *(replace(one, name=f"{one.name}, {SMALL}", concurrency=32, batch=50) for one in (ours, loop)),
         *(peer(queue, does) for queue in queues for does in ("send", "compose", "library")),
+        *(peer(queue, does) for queue in queues if queue in KEEPS_LEDGER for does in LEDGERS),
     ]
 
 

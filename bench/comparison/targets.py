@@ -38,6 +38,8 @@ TARGETS = (
     Target(ours=f"{SNOOZER}, {SMALL}", theirs=f"baseline, composing, {SMALL}", least=1.0),
     Target(theirs="pgqueuer, composing", least=1.1),
     Target(theirs="pgqueuer, aiosmtplib", least=1.9),
+    Target(theirs="pgqueuer, with a ledger"),
+    Target(theirs="pgqueuer, with a batched ledger", least=2.0),
     Target(theirs="procrastinate, aiosmtplib", least=5.0),
     Target(theirs="celery, smtplib", least=6.0),
     Target(theirs=BEFORE, figure="cpu_ms", most=0.65),

@@ -8,8 +8,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import UUID
 
 from bench.peers.journal import Journal
@@ -26,8 +28,8 @@ class Task:
     # The URL of the queue's database, or of its broker
     url: str
     schedule: Schedule
-    # "send" (a canned mail, with the bench's client), "compose" (compose Snoozer's mail), or "library" (compose it, and
-    # send it with the client that people would use)
+    # "send" (a canned mail, with the bench's client), "compose" (compose Snoozer's mail), "library" (compose it, and
+    # send it with the client that people would use), or "ledger" and "batched" (compose it, keep Snoozer's protocol)
     does: str
     smtp_port: int
     # Jobs at once in a process, and rows fetched at once
@@ -56,14 +58,22 @@ def payload(number: int) -> dict[str, Any]:
     }
 
 
+class Ledger(Protocol):
+    """A row for each mail: entered before its dot, completed after the reply."""
+
+    async def authorise(self, number: int, digest: str) -> None: ...
+    async def record(self, number: int) -> None: ...
+
+
 class JobRunner:
     """Runs jobs on an event loop, at most `parallel` side by side in this process."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: Task, *, ledger: Ledger | None = None) -> None:
         self._smtp = SmtpClient(task.smtp_port)
         self._slots = asyncio.Semaphore(task.parallel)
         self._canned = as_data(Path(task.message).read_bytes())
-        self._do = {"send": self._send, "compose": self._compose, "library": self._send_by_library}[task.does]
+        works = {"send": self._send, "compose": self._compose, "library": self._send_by_library}
+        self._do = works[task.does] if ledger is None else partial(self._send_with_ledger, ledger)
         if task.does == "library":
             # Here, because only bench/.venv has it.
             from bench.peers.aiosmtplib_client import AiosmtplibClient
@@ -86,6 +96,12 @@ class JobRunner:
 
     async def _send_by_library(self, job: dict[str, Any]) -> None:
         await self._library.send(job["user_email"], composed(job))
+
+    async def _send_with_ledger(self, ledger: Ledger, job: dict[str, Any]) -> None:
+        data, number = as_data(composed(job)), job["number"]
+        authorise = ledger.authorise(number, sha256(data).hexdigest())
+        await self._smtp.send_if(job["user_email"].encode("ascii"), data, authorise)
+        await ledger.record(number)
 
 
 def composed(job: dict[str, Any]) -> bytes:

@@ -14,9 +14,12 @@ from pgqueuer import PgQueuer
 from pgqueuer.db import AsyncpgPoolDriver
 from pgqueuer.queries import Queries
 
+from bench.peers import ledger
 from bench.peers.job import JobRunner, Task, main, on_terminate, payload
+from bench.peers.ledger import Ledger
 
 ENTRYPOINT = "deliver"
+LEDGERS = ("ledger", "batched")
 # It takes a time as a delay from the statement on, so few go into one where each is due at another time.
 JOBS_PER_INSERT, TIMED_JOBS_PER_INSERT = 5_000, 100
 CONNECTIONS = 5
@@ -26,6 +29,7 @@ async def prepare(task: Task) -> None:
     """In its own tables, logged as by default: Snoozer's rows survive a crash too."""
     async with asyncpg.create_pool(task.url, min_size=1, max_size=2) as pool:
         await Queries(AsyncpgPoolDriver(pool)).install()
+        await pool.execute(ledger.CREATE)
 
 
 async def enqueue(task: Task) -> None:
@@ -40,12 +44,13 @@ async def enqueue(task: Task) -> None:
 
 
 async def work(task: Task) -> None:
-    runner = JobRunner(task)
-
-    async def deliver(job: Any) -> None:
-        await runner.run(json.loads(job.payload))
-
     async with asyncpg.create_pool(task.url, min_size=2, max_size=CONNECTIONS) as pool:
+        keeps = Ledger(pool, batched=task.does == "batched") if task.does in LEDGERS else None
+        runner = JobRunner(task, ledger=keeps)
+
+        async def deliver(job: Any) -> None:
+            await runner.run(json.loads(job.payload))
+
         queue = PgQueuer(AsyncpgPoolDriver(pool))
         queue.entrypoint(ENTRYPOINT)(deliver)
         on_terminate(queue.shutdown.set)

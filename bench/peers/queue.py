@@ -27,7 +27,7 @@ POLL_SECONDS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """The queue's name, the work of its jobs ("send", "compose", "library"), and how its workers run.
+    """The queue's name, the work of its jobs (as in `Task.does`), and how its workers run.
 
     `parallel` is how many jobs are at work side by side in one process, `batch` how many it fetches at once.
     """

@@ -5,9 +5,11 @@ The other queues, which have none, use them.
 
 import asyncio
 import socket
+from collections.abc import Awaitable
 from typing import cast
 
 SENDER = b"bench@snoozer.example"
+DOT = b".\r\n"
 
 
 class Rejected(Exception):
@@ -48,9 +50,20 @@ class Connection(asyncio.Protocol):
 
     async def send(self, recipient: bytes, data: bytes) -> None:
         """Send one mail. `data` is what `as_data` returns. Raises Rejected."""
+        await self.begin(recipient)
+        self._transport.write(data)
+        await self._expect(b"250")
+
+    async def begin(self, recipient: bytes, body: bytes = b"") -> None:
+        """Send everything before the final dot. Raises Rejected."""
         self._transport.write(b"MAIL FROM:<%s>\r\nRCPT TO:<%s>\r\nDATA\r\n" % (SENDER, recipient))
         await self._expect(b"250", b"250", b"354")
-        self._transport.write(data)
+        if body:
+            self._transport.write(body)
+
+    async def end(self) -> None:
+        """Send the final dot. Raises Rejected."""
+        self._transport.write(DOT)
         await self._expect(b"250")
 
     async def _expect(self, *expected: bytes) -> None:
@@ -75,6 +88,14 @@ class SmtpClient:
         """Send one mail. `data` is what `as_data` returns. Raises Rejected."""
         connection = self._idle.pop() if self._idle else await self._open()
         await connection.send(recipient, data)
+        self._idle.append(connection)
+
+    async def send_if(self, recipient: bytes, data: bytes, authorise: Awaitable[None]) -> None:
+        """Send one mail; its dot leaves after `authorise`. Raises Rejected, and what `authorise` raises."""
+        connection = self._idle.pop() if self._idle else await self._open()
+        await connection.begin(recipient, data.removesuffix(DOT))
+        await authorise
+        await connection.end()
         self._idle.append(connection)
 
     def close(self) -> None:

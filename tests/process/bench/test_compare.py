@@ -14,7 +14,7 @@ from rich.console import Console
 
 from bench import baseline, mails
 from bench.comparison import drains, figures, scheduled, targets
-from bench.comparison.contestants import BEFORE, QUEUES, Contestant, draining
+from bench.comparison.contestants import BEFORE, KEEPS_LEDGER, LEDGERS, QUEUES, Contestant, draining
 from bench.comparison.contestants import scheduled as scheduled_contestants
 from bench.comparison.figures import Run
 from bench.comparison.stage import Stage, journal_stage
@@ -132,10 +132,11 @@ def test_the_table_shows_every_contestant_and_its_duplicates() -> None:
     assert ["pgqueuer, composing", "617", "0.81", "1.60", "1.00", "0.80", "0.25", "0.50", "2,000", "3"] in lines
 
 
-def test_every_peer_drains_in_three_ways_and_celery_by_its_own_library() -> None:
+def test_every_peer_drains_in_three_ways_and_one_also_with_a_ledger() -> None:
     names = [one.name for one in draining(concurrency=64, batch=100, queues=QUEUES, beside=None) if one.is_peer]
-    assert len(names) == 3 * len(QUEUES)
+    assert len(names) == 3 * len(QUEUES) + len(KEEPS_LEDGER) * len(LEDGERS)
     assert {"pgqueuer", "awa, composing", "procrastinate, aiosmtplib", "celery, smtplib"} <= set(names)
+    assert {"pgqueuer, with a ledger", "pgqueuer, with a batched ledger"} <= set(names)
 
 
 def test_a_ratio_that_is_missed_is_named() -> None:
