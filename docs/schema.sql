@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0078, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0079, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -1313,6 +1313,8 @@ CREATE INDEX ix_email_snoozes_finished ON email_snoozes USING btree (finished_at
 CREATE INDEX ix_email_snoozes_key ON email_snoozes USING btree (serialization_key, remind_at, id) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (serialization_key IS NOT NULL));
 
 CREATE INDEX ix_email_snoozes_lane ON email_snoozes USING btree (priority, LEAST(crash_count, 2), num_nonnulls(serialization_key), remind_at, id) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (NOT behind_key));
+
+CREATE INDEX ix_email_snoozes_of_message ON email_snoozes USING btree (user_email, message_id, id) WHERE inactive;
 
 CREATE INDEX ix_email_snoozes_of_person ON email_snoozes USING btree (user_email, outcome, remind_at, id);
 

@@ -84,6 +84,7 @@ class Settings(OidcSettings, LimitSettings, BaseSettings):
     inbound_protocol: Literal["lmtp", "smtp"] = Field(default="lmtp", alias="SNOOZER_INBOUND_PROTOCOL")
     largest_message: int = Field(default=25 * 1024 * 1024, alias="SNOOZER_LARGEST_MESSAGE_BYTES", ge=65_536)
     metrics_port: int | None = Field(default=None, alias="SNOOZER_METRICS_PORT", ge=1, le=65_535)
+    ping_url: SecretStr = Field(default=SecretStr(""), alias="SNOOZER_PING_URL")
     trusted_proxies: int = Field(default=0, alias="SNOOZER_TRUSTED_PROXIES", ge=0, le=5)
     sink: bool = Field(default=False, alias="SNOOZER_SINK")
     # Under `snoozer up` only: where its IMAP server listens, 0 where it has none.

@@ -36,6 +36,7 @@ class Posted:
     path: str
     headers: dict[str, str]
     body: bytes
+    method: str = "POST"
 
     @property
     def id(self) -> str:
@@ -67,12 +68,12 @@ class Receiver:
             timeout = 30
 
             def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
+                length = int(self.headers.get("Content-Length", 0))
                 body = self.rfile.read(length)
                 if len(body) < length:
                     return  # The sender was killed before it had sent all of it.
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                posted = Posted(self.path, headers, body)
+                posted = Posted(self.path, headers, body, self.command)
                 with receiver.lock:
                     receiver.posted.append(posted)
                     planned = receiver.answers[self.path]
@@ -92,6 +93,9 @@ class Receiver:
                     self.wfile.write(answer.body)
                 except OSError:
                     return  # The sender was killed, or hung up.
+
+            def do_GET(self) -> None:
+                self.do_POST()
 
             def log_message(self, *_: Any) -> None:
                 """Nothing."""

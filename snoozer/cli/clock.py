@@ -26,6 +26,7 @@ from snoozer.delivery.chores.snippets import fill_snippets
 from snoozer.operators import chunks, pauses
 from snoozer.runtime.backoff import Pauses
 from snoozer.runtime.failpoint import FailpointHook
+from snoozer.runtime.loop import Loop
 from snoozer.runtime.signals import on_stop_signal
 from snoozer.settings import Settings
 from snoozer.telemetry import log_format
@@ -91,6 +92,7 @@ def command(once: bool) -> None:
 
 
 def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, until: Event) -> None:
+    ping = _ping_loop(engine, config)
     scheduler = BackgroundScheduler(timezone="UTC")
     every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
 
@@ -118,9 +120,23 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
     returns = return_loop(engine, poll=config.poll)
     returns.start()
     scheduler.start()
+    if ping is not None:
+        ping.start()
     until.wait()
+    if ping is not None:
+        # Not joined: its request may take seconds, and nothing depends on its end.
+        ping.stopping.set()
     scheduler.shutdown(wait=False)
     returns.stop()
+
+
+def _ping_loop(engine: Engine, config: Settings) -> Loop | None:
+    if not config.ping_url.get_secret_value():
+        return None
+    # Imported here, because the doctor's checks import this module.
+    from snoozer.cli.ping import make_switch
+
+    return make_switch(engine, config).loop()
 
 
 def do_chore(name: str, chore: Callable[[], object], *, pauses: Pauses) -> None:

@@ -12,11 +12,14 @@ from snoozer.db import definitions, health_checks, overview, schema, timeline
 from snoozer.db.health_checks import Defect, Violation
 from snoozer.db.queries import delivery, pauses
 from snoozer.db.statements import database_time
+from snoozer.delivery.chores import chore_runner
 from snoozer.notify import push_devices
 from snoozer.settings import Settings
 from snoozer.timephrase.date_format import DateFormat
 
 MAX_SHOWN = 5
+# The record in housekeeping_runs of the last request that the service of SNOOZER_PING_URL took.
+PING, PING_MISSED = "ping", timedelta(minutes=5)
 
 # By invariant: the meaning of a violation, and the remedy.
 _BROKEN_INVARIANTS = {
@@ -70,8 +73,27 @@ def database_findings(connection: Connection, settings: Settings) -> Iterator[Fi
     yield from _mailboxes(connection)
     yield from _pushes(connection, settings)
     yield from _webhooks(connection)
+    yield from _ping(connection, settings)
     for invariant in health_checks.INVARIANTS:
         yield _invariant(invariant, health_checks.violations(connection, invariant))
+
+
+def first_trouble(connection: Connection, settings: Settings) -> str:
+    """The first sentence about what is wrong with processes, mail server and mailboxes; empty if nothing is. It holds
+    no text that a person wrote, so it may leave the installation. It costs a few short statements, while the
+    doctor's other checks read more."""
+    health_checks.set_thresholds(connection, lease=settings.lease, sweep=settings.sweep, backoff=settings.backoff)
+    for finding in (
+        _timeline(connection, settings),
+        *_processes(connection, settings),
+        _late_reminders(connection),
+        *_mailboxes(connection),
+    ):
+        if finding.verdict == "wrong":
+            # A pause names its reason, which an operator wrote.
+            says = "Operators hold reminders back." if finding.check == "pauses" else finding.says
+            return f"{finding.check.capitalize()}: {says.partition('. ')[0].rstrip('.')}."
+    return ""
 
 
 def sentence(words: str) -> str:
@@ -308,6 +330,17 @@ def _webhooks(connection: Connection) -> Iterator[Finding]:
     elif found.switched_off:
         text = f"{found.switched_off} endpoints were switched off, since they took nothing; their owners see it."
         yield Finding(check, "advice", text, "Where it is all of them: see whether workers have a way out to port 443.")
+
+
+def _ping(connection: Connection, settings: Settings) -> Iterator[Finding]:
+    if not settings.ping_url.get_secret_value():
+        return
+    if chore_runner.was_done(connection, PING, within=PING_MISSED):
+        yield Finding("ping", "right", "The service of SNOOZER_PING_URL takes what the clock tells it.")
+    else:
+        text = "The service of SNOOZER_PING_URL has taken nothing from a clock for five minutes."
+        do = "See what `snoozer clock` logs, and that it has this setting; look at the URL and the way to its host."
+        yield Finding("ping", "wrong", text, do)
 
 
 def _invariant(name: str, rows: list[Violation]) -> Finding:

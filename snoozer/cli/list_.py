@@ -16,12 +16,15 @@ MOST_OF_A_PAGE = 200
 
 @click.command("list")
 @click.option("--state", type=click.Choice(get_args(State)), help="Only these.")
+@click.option("--message-id", "message_ids", multiple=True, help="Only the live or newest one of this message.")
 @click.option("--limit", type=click.IntRange(1), default=50, show_default=True, help="At most so many, the newest.")
 @click.option("--json", "json_wanted", is_flag=True, help="Print a line of JSON for each.")
-def command(state: str | None, limit: int, json_wanted: bool) -> None:
+def command(state: str | None, message_ids: tuple[str, ...], limit: int, json_wanted: bool) -> None:
     """List your snoozes, the newest first, at the Snoozer of SNOOZER_URL by your SNOOZER_TOKEN."""
+    # The API takes no page size with messages.
+    page_size = None if message_ids else min(limit, MOST_OF_A_PAGE)
     with connected() as client:
-        snoozes = list(islice(client.list(state=state, page_size=min(limit, MOST_OF_A_PAGE)), limit))
+        snoozes = list(islice(client.list(state=state, message_id=message_ids or None, page_size=page_size), limit))
     if json_wanted:
         for snooze in snoozes:
             click.echo(as_json(snooze))

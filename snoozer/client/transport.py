@@ -93,7 +93,7 @@ class Transport:
             parts = urlsplit(path)
             path = parts.path[parts.path.find(PREFIX) + len(PREFIX) :] + (f"?{parts.query}" if parts.query else "")
         given = {name: value for name, value in (query or {}).items() if value is not None}
-        return f"{self.url}{PREFIX}{path}" + (f"?{urlencode(given)}" if given else "")
+        return f"{self.url}{PREFIX}{path}" + (f"?{urlencode(given, doseq=True)}" if given else "")
 
     def _once(self, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str]) -> bytes:
         try:

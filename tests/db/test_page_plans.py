@@ -119,6 +119,14 @@ def test_the_api_reads_the_rows_of_its_page(state: State | None, after: int | No
     assert (read.rows <= most, read.whole_tables) == (True, frozenset()), read
 
 
+def test_asking_for_messages_reads_one_row_of_each(filled: Engine) -> None:
+    """Asleep, sent, cancelled and cases by turns, and messages that are unknown."""
+    asked = [f"{number}@x" for number in (*range(1, 41), *range(20_001, 20_011))]
+    read = reading(filled, lambda connection: api_snoozes.of_messages(connection, user_email=ANN, message_ids=asked))
+    # A row and its send; the index of what is over has not each row's visibility.
+    assert (0 < read.rows <= 120, read.whole_tables) == (True, frozenset()), read
+
+
 @pytest.mark.parametrize("folder", ["inbox", "snoozed", "done"])
 def test_a_folder_reads_the_messages_of_its_page(folder: Folder, filled: Engine) -> None:
     before = Cursor(at=now() + A_DAY, id=1)

@@ -138,7 +138,7 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
         ("/snoozes", "Idempotency-Key", "header", False),
         ("/snoozes/{id}", "If-Match", "header", False),
         *((path, "If-None-Match", "header", False) for path in ("/snoozes", "/snoozes/{id}", "/when")),
-        *(("/snoozes", name, "query", False) for name in ("limit", "cursor", "state", "q")),
+        *(("/snoozes", name, "query", False) for name in ("limit", "cursor", "state", "q", "message_id")),
         ("/when", "phrase", "query", True),
         *(("/when", name, "query", False) for name in ("zone", "locale", "now")),
         ("/snoozes/{id}", "id", "path", True),

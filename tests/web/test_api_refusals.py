@@ -185,7 +185,18 @@ def test_a_wrong_limit_is_refused(client: FlaskClient, people: People, query: st
 
 
 @pytest.mark.parametrize(
-    "query", ["cursor=xyz", "cursor=%00", "cursor=" + "9" * 400, "state=lost", "page=2", "limit=1&limit=2"]
+    "query",
+    [
+        *("cursor=xyz", "cursor=%00", "cursor=" + "9" * 400, "state=lost", "page=2", "limit=1&limit=2"),
+        *(
+            "message_id=",
+            "message_id=a&message_id=",
+            "message_id=a%00",
+            "message_id=a&state=sent",
+            "message_id=a&limit=9",
+        ),
+        "&".join(51 * ["message_id=a"]),
+    ],
 )
 def test_a_made_up_query_is_refused(client: FlaskClient, people: People, query: str) -> None:
     is_problem(client.get(f"{SNOOZES}?{query}", headers=people.ann().bearer), 422, "invalid_fields")

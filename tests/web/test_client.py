@@ -98,6 +98,8 @@ def test_all_pages_of_a_list_are_read_and_no_more_than_are_asked_for(client: Cli
     assert [snooze.id for snooze in client.list(page_size=2)] == ids[::-1]
     assert next(client.list(page_size=2)).id == ids[-1]
     assert list(client.list(state="sent")) == []
+    asked = [a_snooze(engine, message_id=f"<{name}&b=c@x>", remind_at=now() + HOUR) for name in ("a", "b")]
+    assert [snooze.id for snooze in client.list(message_id=["<a&b=c@x>", "<b&b=c@x>"])] == asked
 
 
 def test_the_examples_of_the_guide_run_as_they_stand_there(

@@ -4,11 +4,12 @@ Lists are ordered by id, newest first: it never changes, so no row is skipped or
 two pages.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, and_, select, true
+from sqlalchemy import Connection, Select, Text, and_, bindparam, func, select, true
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from snoozer.db.models import MailboxMessage, Send, Snooze, due_time, is_kept_by, is_send_of, promised_time
 from snoozer.db.models.state import in_state, may_be_in_state, state_of
@@ -45,6 +46,19 @@ def browse(
     row = found.limit(1).lateral()
     rows = select(row).select_from(ids.join(row, true())).order_by(ids.c.number.desc()).limit(size + 1)
     return make_page(connection.execute(rows).all(), size=size, at=lambda row: row.created_at)
+
+
+def of_messages(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> Sequence[Found]:
+    """For each message its live snooze, or its newest finished one, in the order of `message_ids`. A message
+    without a snooze in the queue's tables is missing."""
+    given = bindparam("message_ids", list(dict.fromkeys(message_ids)), type_=ARRAY(Text))
+    asked = func.unnest(given).table_valued("message_id", with_ordinality="position").render_derived()
+    its = select(Snooze.id).where(Snooze.user_email == user_email, Snooze.message_id == asked.c.message_id)
+    live = its.where(~Snooze.inactive).scalar_subquery()
+    newest = its.where(Snooze.inactive).order_by(Snooze.id.desc()).limit(1).scalar_subquery()
+    ids = select(asked.c.position, func.coalesce(live, newest).label("number")).subquery()
+    row = _rows().where(Snooze.id == ids.c.number).limit(1).lateral()
+    return connection.execute(select(row).select_from(ids.join(row, true())).order_by(ids.c.position)).all()
 
 
 def one(connection: Connection, *, id: int, user_email: str, changing: bool = False) -> Found | None:

@@ -47,12 +47,22 @@ def run_if_due(engine: Engine, name: str, *, every: timedelta, chore: Callable[[
     whether it ran. The record in the database counts, so that a clock that restarts often misses no run. Two clocks may
     run it at once, as each of its parts is exclusive; a chore that fails is due again at the next call."""
     with engine.connect() as connection:
-        if not execute(connection, "housekeeping/is_due", chore=name, every=every).scalar_one():
+        if was_done(connection, name, within=every):
             return False
     chore()
+    record_run(engine, name)
+    return True
+
+
+def was_done(connection: Connection, name: str, *, within: timedelta) -> bool:
+    """Whether the last completion of a chore is recorded, and no longer ago."""
+    return not execute(connection, "housekeeping/is_due", chore=name, every=within).scalar_one()
+
+
+def record_run(engine: Engine, name: str) -> None:
+    """Record that a chore finished now."""
     with engine.begin() as connection:
         execute(connection, "housekeeping/record_run", chore=name)
-    return True
 
 
 def in_batches(engine: Engine, name: str, chore: Chore[T]) -> list[T]:

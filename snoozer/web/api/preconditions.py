@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 
 from flask import Response, request
 
@@ -31,6 +32,11 @@ def snooze_etag(row: Found) -> str:
 def body_etag(body: str) -> str:
     """The strong ETag of an answer by its bytes."""
     return _quoted(body)
+
+
+def list_etag(etags: Iterable[str]) -> str:
+    """The strong ETag of a list of snoozes: it changes whenever the ETag of a snooze does."""
+    return _quoted("".join(etags))
 
 
 def check(etag: str) -> None:

@@ -16,7 +16,7 @@ from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
-from snoozer.web.api import own_snoozes, requested, serializers
+from snoozer.web.api import own_snoozes, preconditions, requested, serializers
 from snoozer.web.api.auth import caller
 from snoozer.web.api.blueprint import ROUTE, blueprint
 from snoozer.web.api.idempotency import respond, run_once
@@ -67,11 +67,14 @@ def create() -> Response:
 def browse() -> Response:
     """The owner's snoozes, newest first
 
-    With `q` what a search finds, as the search of the page does: what has not come back, the next one first.
+    With `q` what a search finds, as the search of the page does: what has not come back, the next one first. With
+    `message_id` one snooze for each of these messages.
     """
     with caller() as (connection, account):
         query = query_of(SnoozeQuery)
         now = database_time(connection)
+        if query.message_id:
+            return _of_messages(connection, account, query, now=now)
         if query.q is not None:
             page = _found(connection, account, query, now=now)
         else:
@@ -160,6 +163,13 @@ def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[i
     own_snoozes.spend_snooze(connection, account)
     status = 201 if result.before is None else 200
     return status, own_snoozes.shown(connection, account, result.id, wanted.reading, result=result)
+
+
+def _of_messages(connection: Connection, account: Account, query: SnoozeQuery, *, now: datetime) -> Response:
+    rows = api_snoozes.of_messages(connection, user_email=account.email, message_ids=query.message_id)
+    listed = [serializers.snooze(row, account=account, now=now) for row in rows]
+    response = respond(200, SnoozePage(snoozes=listed, next=None))
+    return preconditions.answer(response, preconditions.list_etag(snooze.etag for snooze in listed))
 
 
 def _found(connection: Connection, account: Account, query: SnoozeQuery, *, now: datetime) -> Page[Found]:

@@ -2,7 +2,7 @@
 
 import json
 import re
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_origin
 
 from flask import request
 from pydantic import ValidationError
@@ -37,11 +37,14 @@ def optional_object() -> dict[str, Any]:
 
 
 def query_of(model: type[RequestModel]) -> RequestModel:
-    """Returns the query as a `model`. Raises Refused with 422, also for a parameter that is given twice."""
-    repeated = [name for name in request.args if len(request.args.getlist(name)) > 1]
+    """Returns the query as a `model`. Raises Refused with 422, also for a parameter that is given twice and is not a
+    list."""
+    lists = {name for name, field in model.model_fields.items() if get_origin(field.annotation) is list}
+    repeated = [name for name in request.args if name not in lists and len(request.args.getlist(name)) > 1]
     if repeated:
         raise invalid_fields({_printable(name): _printable(f"{name} is given twice.") for name in repeated})
-    return validate(model, request.args.to_dict())
+    given = {name: request.args.getlist(name) if name in lists else value for name, value in request.args.items()}
+    return validate(model, given)
 
 
 def validate(model: type[RequestModel], given: dict[str, Any]) -> RequestModel:

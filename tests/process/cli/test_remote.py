@@ -66,6 +66,8 @@ def test_json_is_what_the_api_answers_one_line_each(run: Run, engine: Engine) ->
     a_snooze(engine, remind_at=now() + HOUR)
     assert [json.loads(line)["id"] for line in run("list", "--json").stdout.splitlines()] == [2, 1]
     assert [json.loads(line)["id"] for line in run("list", "--json", "--limit", "1").stdout.splitlines()] == [2]
+    asked = run("list", "--json", "--message-id", added["message_id"], "--message-id", "<unknown@x>")
+    assert [json.loads(line)["id"] for line in asked.stdout.splitlines()] == [1]
     assert json.loads(run("cancel", "1", "--json").stdout)["state"] == "cancelled"
 
 

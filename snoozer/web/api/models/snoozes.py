@@ -37,6 +37,7 @@ from snoozer.web.api.models.fields import (
 from snoozer.web.api.models.recurrence import RecurrenceRule, Rule
 
 MAX_QUERY_LENGTH = 200
+MAX_MESSAGES = 50
 
 
 class Times(Request):
@@ -179,6 +180,27 @@ class SnoozeQuery(Request):
             json_schema_extra={"maxLength": MAX_QUERY_LENGTH, "examples": ["from:ann due:<friday"]},
         ),
     ] = None
+
+    message_id: Annotated[
+        list[MessageId],
+        Field(
+            description="The live snooze of this message, or else the newest of the last weeks; several if it "
+            f"is repeated, up to {MAX_MESSAGES} times. One page, in the order of the parameters, without messages that "
+            "were never snoozed; not together with other parameters. Its ETag changes only if a snooze or its state "
+            "does.",
+            json_schema_extra={"maxItems": MAX_MESSAGES, "examples": [["<a@mail.example>", "<b@mail.example>"]]},
+        ),
+    ] = Field(default_factory=list)
+
+    @model_validator(mode="after")
+    def _messages_alone(self) -> Self:
+        if not all(map(str.strip, self.message_id)):
+            raise sentence_error("message_id", "message_id names no message.")
+        if len(self.message_id) > MAX_MESSAGES:
+            raise sentence_error("message_id", f"message_id may be repeated up to {MAX_MESSAGES} times.")
+        if self.message_id and self.model_fields_set > {"message_id"}:
+            raise sentence_error("message_id", "message_id takes no other parameter beside it.")
+        return self
 
     @model_validator(mode="after")
     def _one_filter(self) -> Self:
