@@ -46,6 +46,8 @@ LEFT_OUT = {
     *(f"/mailbox/<row:key>/{part}" for part in ("html", "original", "parts/<part>")),
     *(f"/mailboxes/<row:mailbox_id>/mail{more}" for more in ("", "/<key>", "/<key>/html", "/<key>/original")),
     *(f"/mailboxes/<row:mailbox_id>/mail/<key>/{part}" for part in ("parts/<part>", "snooze")),
+    # There is an account.
+    "/setup/<token>",
     *("/sign-in/<token>", "/sign-in/organisation", "/sink/<row:id>/html", "/sink/<row:id>/original"),
 }
 MONTHS = "|".join([*MONTH_NAMES, *(name[:3] for name in MONTH_NAMES)])
@@ -247,6 +249,7 @@ def mails(locale: str) -> Iterator[bytes]:
     with speaking(language):
         due = TimeFormatter(now=promised[0], zone=LOCALES[locale], locale=locale).exact(promised[1])
     link = "https://snoozer.example/x"
+    yield compose_notice("setup", {"link": link}, **notice)
     yield compose_notice("deletion", {"due": due, "link": link}, **notice)
     yield compose_notice("sign_in", {"link": link, "code": "123 456", "minutes": "15"}, **notice)
     yield compose_notice("webhook_off", {"reason": "It failed for a day.", "link": link}, **notice)
@@ -264,7 +267,7 @@ def test_every_mail_is_written_for_its_reader(locale: str) -> None:
         for shown in (opened(mail)["Subject"], plain, *Seen(page).texts):
             found += list(faults(re.sub(r"https://\S+", "", shown), locale=locale))
         read += 1
-    assert (read, found) == (8, [])
+    assert (read, found) == (9, [])
 
 
 @pytest.mark.parametrize("locale", LOCALES)
