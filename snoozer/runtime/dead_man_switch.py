@@ -14,7 +14,7 @@ from snoozer.runtime.outbound_http import HttpError, Limits
 log = logging.getLogger(__name__)
 
 EVERY = 60.0
-# What is wrong must still be wrong after this: at a start the worker may come a moment after the clock.
+# A trouble is reported if it lasts this long: at a start the worker may come a moment after the clock.
 CONFIRM_AFTER = 10.0
 LOG_EVERY = 3600.0
 # The operator's own setting may name a host in their network. Redirects are not followed.
