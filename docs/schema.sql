@@ -1314,7 +1314,7 @@ CREATE INDEX ix_email_snoozes_key ON email_snoozes USING btree (serialization_ke
 
 CREATE INDEX ix_email_snoozes_lane ON email_snoozes USING btree (priority, LEAST(crash_count, 2), num_nonnulls(serialization_key), remind_at, id) WHERE ((NOT inactive) AND (claimed_at IS NULL) AND (NOT behind_key));
 
-CREATE INDEX ix_email_snoozes_of_message ON email_snoozes USING btree (user_email, message_id, id) WHERE inactive;
+CREATE INDEX ix_email_snoozes_of_message ON email_snoozes USING btree (user_email, md5(message_id), id) WHERE inactive;
 
 CREATE INDEX ix_email_snoozes_of_person ON email_snoozes USING btree (user_email, outcome, remind_at, id);
 

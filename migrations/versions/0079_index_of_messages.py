@@ -1,6 +1,7 @@
 """An index of finished snoozes by message, by which a program asks for the state of many messages at once.
 
 A live snooze is found by uq_email_snoozes_live. This index leaves live rows out, so claims do not maintain it.
+It has a digest, because a Message-ID of a row by hand may be too long for an index.
 
 Revision ID: 0079
 Revises: 0078
@@ -15,4 +16,6 @@ depends_on = None
 
 
 def upgrade() -> None:
-    op.execute("CREATE INDEX ix_email_snoozes_of_message ON email_snoozes (user_email, message_id, id) WHERE inactive")
+    op.execute(
+        "CREATE INDEX ix_email_snoozes_of_message ON email_snoozes (user_email, md5(message_id), id) WHERE inactive"
+    )

@@ -122,7 +122,13 @@ class Snooze(Base):
         Index("ix_email_snoozes_paused", "id", postgresql_where=text("inactive AND outcome IS NULL")),
         Index("ix_email_snoozes_claimed_by", "claimed_by", postgresql_where=text("claimed_at IS NOT NULL")),
         Index("ix_email_snoozes_of_person", "user_email", "outcome", "remind_at", "id"),
-        Index("ix_email_snoozes_of_message", "user_email", "message_id", "id", postgresql_where=text("inactive")),
+        Index(
+            "ix_email_snoozes_of_message",
+            "user_email",
+            text("md5(message_id)"),
+            "id",
+            postgresql_where=text("inactive"),
+        ),
         Index(
             "ix_email_snoozes_reply",
             "user_email",
