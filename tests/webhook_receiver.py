@@ -54,7 +54,7 @@ class Posted:
 
 class Receiver:
     """Listens on loopback from `with` to its end, and takes everything, unless `answers` has others for a path: each is
-    used once, and a function is called first. `posted` has the complete requests, `taken` those that were answered with
+    used once, and a function is called first. `posted` has the complete requests, `taken` the requests answered with
     2xx, in order."""
 
     def __init__(self) -> None:

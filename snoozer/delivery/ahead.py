@@ -14,15 +14,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import count
-from uuid import UUID
 
-from sqlalchemy import Connection, Engine
+from sqlalchemy import Engine
 
 from snoozer.db.engine import autocommit
 from snoozer.db.schema import SUPPORTED_SCHEMA
 from snoozer.delivery.claiming import FAIR_SHARE, Delivery, DeliveryConfig
 from snoozer.delivery.deliver import Job
-from snoozer.delivery.verdicts import Dot, Permission
+from snoozer.delivery.verdicts import Permission
 from snoozer.queue import ledger, queue
 from snoozer.queue.queue import Buckets, ReadRows
 
@@ -77,15 +76,6 @@ def read_ahead(
         for row in found
         if row.claim.id in mails
     ]
-
-
-def claim_read(connection: Connection, dots: Sequence[Dot], *, config: DeliveryConfig) -> dict[UUID, int]:
-    """Claim the rows among these that were read ahead; returns the claimed snoozes by token."""
-    rows = [(dot.send.snooze_id, dot.send.claim_token, dot.version) for dot in dots if dot.version is not None]
-    claimed = queue.claim_read(
-        connection, rows=rows, worker=config.worker, lease=config.lease, any_timeline=config.any_timeline
-    )
-    return {token: id for id, token, _ in rows if token in claimed}
 
 
 def dot_time(delivery: Delivery, permission: Permission) -> float:

@@ -9,13 +9,14 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from threading import Event, Thread
+from typing import Any
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from snoozer.db.engine import autocommit
 from snoozer.db.errors import is_lasting, is_row_error
-from snoozer.delivery.ahead import PreparedMails, claim_read
+from snoozer.delivery.ahead import PreparedMails
 from snoozer.delivery.claiming import ROUTE, Delivery
 from snoozer.delivery.deliver import Job, Tools
 from snoozer.delivery.heartbeat import boot_time
@@ -296,7 +297,9 @@ class DeliveryPipeline:
 
     def _authorise_all(self, connection: Connection, dots: Sequence[Dot]) -> Permissions:
         config, since = self._tools.config, boot_time()
-        claims = claim_read(connection, dots, config=config) if any(dot.version is not None for dot in dots) else {}
+        read = [(dot.send.snooze_id, dot.send.claim_token, dot.version) for dot in dots if dot.version is not None]
+        limits: dict[str, Any] = {"lease": config.lease, "any_timeline": config.any_timeline}
+        claims = queue.claim_read(connection, rows=read, worker=config.worker, **limits) if read else {}
         mails = [(dot.send, dot.digest) for dot in dots if dot.version is None or dot.send.claim_token in claims]
         began = time.monotonic()
         authorised = ledger.authorise(connection, dots=mails, uncertainty=config.uncertainty)

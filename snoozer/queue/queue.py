@@ -157,20 +157,20 @@ def upcoming(
 def claim_read(
     connection: Connection,
     *,
-    rows: Sequence[tuple[int, UUID, str | None]],
+    rows: Sequence[tuple[int, UUID, str]],
     worker: str,
     lease: timedelta,
     any_timeline: bool = False,
-) -> set[UUID]:
-    """Claim rows that were read ahead, by id, token and version; returns the tokens of the rows that have
-    not changed since."""
+) -> dict[UUID, int]:
+    """Claim rows that were read ahead, by id, token and version; returns the ids of the rows that have not changed
+    since, by token."""
     values = {
         "ids": [id for id, _, _ in rows],
         "claim_tokens": [token for _, token, _ in rows],
         "versions": [version for _, _, version in rows],
     }
     limits = {"worker": worker, "lease": lease, "any_timeline": any_timeline}
-    return set(execute(connection, "queue/claim_read", **values, **limits).scalars())
+    return {row.claim_token: row.id for row in execute(connection, "queue/claim_read", **values, **limits)}
 
 
 def advance_keys(connection: Connection, *, keys: Sequence[str], known_schema: int = 1) -> list[int]:

@@ -26,4 +26,4 @@ SET claimed_at = CURRENT_TIMESTAMP,
     updated_at = CURRENT_TIMESTAMP
 FROM upcoming
 WHERE snooze.id = upcoming.id
-RETURNING snooze.claim_token
+RETURNING snooze.id, snooze.claim_token
