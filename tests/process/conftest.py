@@ -56,6 +56,7 @@ class Field:
     sink: Sink
     home: Path
     settings: dict[str, str] = field(default_factory=dict)
+    started: "list[subprocess.Popen[str]]" = field(default_factory=list)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -78,7 +79,13 @@ class Field:
 
     def start(self, *command: str, **settings: str) -> "subprocess.Popen[str]":
         """One command of the product, started."""
-        return start_forked(*command, env=self.environment | settings, cwd=ROOT, **PIPES)
+        self.started.append(start_forked(*command, env=self.environment | settings, cwd=ROOT, **PIPES))
+        return self.started[-1]
+
+    def end(self) -> None:
+        """Kill what a failed test left running, or stopped."""
+        for process in self.started:
+            process.kill()
 
     def run(self, *command: str, **settings: str) -> "subprocess.CompletedProcess[str]":
         """One command of the product, to its end."""
@@ -108,8 +115,10 @@ def sink(tmp_path: Path) -> Iterator[Sink]:
 
 
 @pytest.fixture
-def place(engine: Engine, sink: Sink, tmp_path: Path) -> Field:
-    return Field(engine=engine, sink=sink, home=tmp_path / "home")
+def place(engine: Engine, sink: Sink, tmp_path: Path) -> Iterator[Field]:
+    place = Field(engine=engine, sink=sink, home=tmp_path / "home")
+    yield place
+    place.end()
 
 
 @pytest.fixture
@@ -128,3 +137,8 @@ def wait(is_there: Callable[[], bool]) -> None:
             return
         time.sleep(LOOK)
     pytest.fail("it did not come to pass")
+
+
+def wait_until_stopped(process: "subprocess.Popen[str]") -> None:
+    """Until a failpoint has stopped it."""
+    wait(lambda: os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG) is not None)

@@ -1,6 +1,5 @@
 """A mail server that stalls before the dot or hangs up after it, and a worker that has to live with it."""
 
-import os
 import signal
 from datetime import timedelta
 
@@ -11,7 +10,7 @@ from tests.db.transitions import record, recover
 from tests.factories import a_snooze, the_events, the_row, the_send
 from tests.mail.scripted_server import EOF, STALL, ScriptedServer
 from tests.next_try import SECOND, set_next_try
-from tests.process.conftest import TIMEOUT, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait, wait_until_stopped
 
 LONG = "720"
 # The scripted server gives up a stall after a minute.
@@ -79,7 +78,7 @@ def test_a_late_reply_while_the_second_copy_is_on_its_way_keeps_the_copy_back(pl
         connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 day'"))
         set_next_try(connection, -SECOND, "NOT inactive")
     worker = place.start("worker", "--drain", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
-    os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WNOWAIT)
+    wait_until_stopped(worker)
     record(place.engine, the_send(place.engine, id))
     worker.send_signal(signal.SIGCONT)
     worker.communicate(timeout=TIMEOUT)

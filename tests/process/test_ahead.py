@@ -16,7 +16,7 @@ from snoozer.snoozes.decision import Result
 from tests.acting import act
 from tests.factories import a_snooze, now, the_events, the_row, the_send
 from tests.mail.scripted_server import ScriptedServer
-from tests.process.conftest import TIMEOUT, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait, wait_until_stopped
 
 FAR = timedelta(seconds=3)
 NOTE = "Call"
@@ -50,10 +50,11 @@ def test_none_is_early_and_each_comes_once(place: Field) -> None:
 
 
 def test_a_kill_while_mails_are_held_loses_none_and_blames_none_that_was_not_begun(place: Field) -> None:
+    doomed = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="held:kill@<held@mail.example>")
+    wait(lambda: bool(_workers(place)))
     at = now() + FAR
     held = a_snooze(place.engine, message_id="<held@mail.example>", remind_at=at)
     later = a_snooze(place.engine, remind_at=at + timedelta(milliseconds=400))
-    doomed = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="held:kill@<held@mail.example>")
     doomed.communicate(timeout=TIMEOUT)
     assert doomed.returncode == -signal.SIGKILL
     assert the_send(place.engine, held).state == "sending"
@@ -75,10 +76,11 @@ def test_a_kill_while_mails_are_held_loses_none_and_blames_none_that_was_not_beg
 @pytest.mark.parametrize("step", ["body", "held"])
 def test_a_worker_that_is_frozen_across_the_time_is_late_and_sends_once(place: Field, step: str) -> None:
     place.settings = PATIENT
+    worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop@<frozen@mail.example>")
+    wait(lambda: bool(_workers(place)))
     at = now() + FAR
     id = a_snooze(place.engine, message_id="<frozen@mail.example>", remind_at=at)
-    worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop@<frozen@mail.example>")
-    os.waitid(os.P_PID, worker.pid, os.WSTOPPED | os.WNOWAIT)
+    wait_until_stopped(worker)
     assert (the_row(place.engine, id).claimed_at is not None) is (step == "held")
     wait(lambda: now() > at + timedelta(milliseconds=200))
     assert place.sink.accepted() == []

@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import time
 from collections import defaultdict
 
@@ -12,7 +11,7 @@ from sqlalchemy import text
 from snoozer.runtime.failpoint import STEPS
 from tests.acting import cancel
 from tests.factories import a_snooze, the_events, the_row, the_send
-from tests.process.conftest import TIMEOUT, Field, wait
+from tests.process.conftest import TIMEOUT, Field, wait, wait_until_stopped
 
 # `make storm` runs all of them.
 KILLS = 10 if os.environ.get("SNOOZER_STORM") == "1" else 1
@@ -96,7 +95,7 @@ def test_a_worker_that_stops_releases_what_it_never_began(place: Field) -> None:
     # A lease that ends while the machine does other work is left to recovery.
     place.settings = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
     worker = place.start("worker", "--concurrency", "1", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop:3")
-    _wait_until_stopped(worker)
+    wait_until_stopped(worker)
     worker.terminate()
     worker.send_signal(signal.SIGCONT)
     out, err = worker.communicate(timeout=TIMEOUT)
@@ -111,7 +110,7 @@ def test_a_cancellation_while_the_body_is_handed_over_wins(place: Field) -> None
     id = a_snooze(place.engine, message_id="<unwanted@mail.example>")
     place.settings = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
     worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
-    _wait_until_stopped(worker)
+    wait_until_stopped(worker)
     with place.engine.begin() as connection:
         assert cancel(connection, id)
     worker.send_signal(signal.SIGCONT)
@@ -126,7 +125,7 @@ def test_a_cancellation_while_the_body_is_handed_over_wins(place: Field) -> None
 def test_a_zombie_that_slept_past_its_lease_sends_nothing(place: Field, step: str) -> None:
     id = a_snooze(place.engine, message_id="<slept@mail.example>")
     zombie = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop")
-    _wait_until_stopped(zombie)
+    wait_until_stopped(zombie)
     ends = time.monotonic() + TIMEOUT
     while (the_row(place.engine, id).outcome is None or _a_worker_is_alive(place)) and time.monotonic() < ends:
         place.run("worker", "--drain")
@@ -142,7 +141,7 @@ def test_rows_in_the_transaction_of_a_frozen_worker_are_soon_free(place: Field, 
     id = a_snooze(place.engine)
     place.settings = {"SNOOZER_PGBOUNCER": pooled}
     frozen = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="claimed:stop")
-    _wait_until_stopped(frozen)
+    wait_until_stopped(frozen)
     healthy = place.start("worker")
     wait(lambda: the_row(place.engine, id).outcome == "sent")
     frozen.kill()
@@ -155,7 +154,3 @@ def test_rows_in_the_transaction_of_a_frozen_worker_are_soon_free(place: Field, 
 def _a_worker_is_alive(place: Field) -> bool:
     with place.engine.connect() as connection:
         return connection.execute(text("SELECT 1 FROM workers WHERE state <> 'dead'")).first() is not None
-
-
-def _wait_until_stopped(process: "subprocess.Popen[str]") -> None:
-    os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
