@@ -44,7 +44,6 @@ from snoozer.notify.send_loop import CONNECTIONS as SENDING_CONNECTIONS
 from snoozer.notify.send_loop import Sender, SendLoop
 from snoozer.notify.send_loop import drain as drain_sender
 from snoozer.notify.webhook_channel import WebhookChannel, WebhookSender
-from snoozer.notify.webhook_notice import POLL_SECONDS as NOTICE_POLL_SECONDS
 from snoozer.notify.webhook_notice import NoticeSender
 from snoozer.queue.fact_journal import FactJournal
 from snoozer.queue.listen_notify import notify_listener
@@ -60,8 +59,8 @@ log = logging.getLogger(__name__)
 
 MAX_CONNECT_SECONDS = 60.0
 NICENESS = 7
-# Longer than a poll; a worker repeats every query whose connection turns out to be dead.
-PING_AFTER = 2.0
+# Longer than the polls and the heartbeat's interval; a worker repeats a query whose connection turns out to be dead.
+PING_AFTER = 5.0
 GC_THRESHOLD = 50_000
 # The event loop, which sends dots in time, gets the interpreter back from another thread within this time.
 SWITCH_SECONDS = 0.0005
@@ -162,10 +161,11 @@ def run_worker(
         )
         senders: tuple[Sender[Any], ...] = (pushes, webhooks, notices)
         if not drain:
-            for sender in senders:
-                poll = NOTICE_POLL_SECONDS if sender is notices else settings.poll
-                _run_until_closed(SendLoop(sender, poll=poll), closing)
-            _run_until_closed(return_loop(engine, poll=settings.poll), closing)
+            loops = {sender.word: SendLoop(sender) for sender in senders}
+            for loop in loops.values():
+                _run_until_closed(loop, closing)
+            wakes = {word: loop.wake for word, loop in loops.items()}
+            _run_until_closed(return_loop(engine, wakes=wakes, poll=settings.poll), closing)
         # Called first, so that pending claims are given back at once.
         closing.callback(worker.close)
         with suppress(ShutdownRequested):

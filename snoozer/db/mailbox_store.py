@@ -183,12 +183,6 @@ def undefer(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
     execute(connection, "messages/undefer", snooze_ids=list(snooze_ids))
 
 
-def next_return(connection: Connection) -> float:
-    """Seconds until the next kept message returns: 0 when one is due, infinity when none waits."""
-    seconds = execute(connection, "messages/next_return").scalar_one()
-    return float("inf") if seconds is None else max(float(seconds), 0.0)
-
-
 def lock_message(connection: Connection, *, user_email: str, message_id: str) -> None:
     """Lock the message of a snooze, here and in connected mailboxes, before the snooze is inserted or revived."""
     execute(connection, "messages/lock_message", user_email=user_email, message_id=message_id)

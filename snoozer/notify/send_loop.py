@@ -18,6 +18,8 @@ log = logging.getLogger(__name__)
 # A connection for the dispatcher, and another for the short transactions of all senders, who take turns.
 CONNECTIONS = 2
 SWEEP_SECONDS = 5.0
+# How often a loop looks if nothing wakes it.
+RARELY_SECONDS = 60.0
 
 
 class Claimed(Protocol):
@@ -55,23 +57,28 @@ class Sender(Protocol[C]):
 
 
 class SendLoop(Generic[C]):
-    """Claims and sends due items between `start` and `stop`. Any number of processes may run one."""
+    """Claims and sends due items between `start` and `stop`: when it is woken, and each `poll` seconds. Any number of
+    processes may run one."""
 
-    def __init__(self, sender: Sender[C], *, poll: float) -> None:
+    def __init__(self, sender: Sender[C], *, poll: float = RARELY_SECONDS) -> None:
         self._sender, self._poll = sender, poll
         self._senders = ThreadPoolExecutor(sender.senders, thread_name_prefix=sender.word)
         self._free = BoundedSemaphore(sender.senders)
-        self._stop, self._sent = Event(), Event()
+        self._stop, self._woken = Event(), Event()
         self._thread = Thread(target=self._run, name=f"{sender.word} loop", daemon=True)
         self._swept_at = float("-inf")
 
     def start(self) -> None:
         self._thread.start()
 
+    def wake(self) -> None:
+        """Look now whether an item is due. From any thread."""
+        self._woken.set()
+
     def stop(self) -> None:
         """Wait for requests in flight, at most one request timeout."""
         self._stop.set()
-        self._sent.set()
+        self._woken.set()
         self._thread.join()
         self._senders.shutdown()
 
@@ -96,7 +103,7 @@ class SendLoop(Generic[C]):
         if not self._free.acquire(timeout=self._poll):
             return
         claimed = None
-        self._sent.clear()
+        self._woken.clear()
         try:
             claimed = self._sender.claim()
             if claimed is not None:
@@ -105,14 +112,14 @@ class SendLoop(Generic[C]):
             if claimed is None:
                 self._free.release()
         if claimed is None and not self._stop.is_set():
-            self._sent.wait(self._poll)
+            self._woken.wait(self._poll)
 
     def _send(self, claimed: C) -> None:
         try:
             send(self._sender, claimed)
         finally:
             self._free.release()
-            self._sent.set()
+            self._woken.set()
 
 
 def drain(sender: Sender[C]) -> None:

@@ -22,8 +22,6 @@ from snoozer.translations import language_of, speaking
 
 log = logging.getLogger(__name__)
 
-# How often to check for a notice.
-POLL_SECONDS = 15.0
 # A notice that is held longer than this is tried again.
 LEASE = timedelta(minutes=15)
 MAIL_SECONDS = 15.0

@@ -12,7 +12,7 @@ from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import snoozes
 from snoozer.db.queries.returned import last_returns
 from snoozer.delivery.chores import chores
-from snoozer.delivery.chores.returns import return_due
+from snoozer.delivery.chores.returns import return_due, side_work
 from snoozer.delivery.settling import Ending, finish, settle
 from snoozer.queue import queue
 from snoozer.queue.promise import ReminderTime
@@ -167,7 +167,7 @@ def test_the_message_returns_at_the_end_too_and_once(engine: Engine) -> None:
     promise = the_row(engine, id).remind_at
     assert return_due(engine) == []
     with engine.connect() as connection:
-        assert 3500 < mailbox_store.next_return(connection) <= 3600
+        assert 3500 < side_work(connection).returns_in <= 3600
     assert sent(engine) == []
     pass_rest(engine)
     assert return_due(engine) == [id]

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import mailbox_store
 from snoozer.db.engine import autocommit
 from snoozer.delivery.chores.chores import Retention, archive
-from snoozer.delivery.chores.returns import return_due
+from snoozer.delivery.chores.returns import return_due, side_work
 from snoozer.delivery.settling import finish
 from snoozer.queue import queue
 from snoozer.queue.promise import ReminderTime
@@ -86,7 +86,7 @@ def test_a_message_is_not_back_before_its_time(engine: Engine) -> None:
     assert return_due(engine) == []
     assert not is_back(engine, kept)
     with engine.connect() as connection:
-        assert 3500 < mailbox_store.next_return(connection) <= 3600
+        assert 3500 < side_work(connection).returns_in <= 3600
 
 
 def test_a_message_returns_once_for_a_promise(engine: Engine) -> None:
@@ -144,7 +144,7 @@ def test_a_message_is_in_the_inbox_again_when_another_programs_sql_ends_its_snoo
             text("SELECT folder, unread, returned, returns_at FROM messages WHERE id = :id"), {"id": kept}
         ).one()
         assert found == ("inbox", False, False, None)
-        assert mailbox_store.next_return(connection) == float("inf")
+        assert side_work(connection).returns_in == float("inf")
 
 
 def test_a_program_that_may_only_insert_snoozes_reads_no_mail_and_is_not_refused(engine: Engine) -> None:
@@ -258,7 +258,7 @@ def test_the_bulk_of_due_messages_returns_in_batches(engine: Engine) -> None:
     )
     assert len(set(return_due(engine))) == 1200
     with engine.connect() as connection:
-        assert mailbox_store.next_return(connection) == float("inf")
+        assert side_work(connection).returns_in == float("inf")
 
 
 def test_a_finished_snooze_is_not_archived_before_its_message_is_back(engine: Engine) -> None:

@@ -25,6 +25,55 @@ WITH recorded AS (
 DELETE FROM server_starts
 WHERE started_at <> pg_postmaster_start_time()
 
+-- name: side_work
+-- What waits besides mails: the seconds until the next kept message returns to the inbox, and what is due already: rests
+-- to be computed, and notifications to be claimed or swept.
+SELECT
+    (
+        SELECT extract(epoch FROM min(GREATEST(returns_at, deferred_until)) - clock_timestamp())
+        FROM messages
+        WHERE is_kept
+          AND returns_at IS NOT NULL
+    ) AS returns_in,
+    ARRAY(
+        SELECT 'rest'
+        WHERE EXISTS (
+            SELECT 1
+            FROM day_shapes
+            WHERE refresh_at <= clock_timestamp()
+        )
+        UNION ALL
+        SELECT 'push'
+        WHERE EXISTS (
+            SELECT 1
+            FROM push_sends
+            WHERE state IN ('reserved', 'sending')
+              AND (claimed_until <= clock_timestamp() OR (claimed_until IS NULL AND try_at <= clock_timestamp()))
+        )
+        UNION ALL
+        SELECT 'webhook'
+        WHERE EXISTS (
+            SELECT 1
+            FROM webhook_deliveries
+            WHERE state = 'waiting'
+              AND claim_token IS NULL
+              AND try_at <= clock_timestamp()
+        )
+           OR EXISTS (
+            SELECT 1
+            FROM webhook_deliveries
+            WHERE claim_token IS NOT NULL
+              AND claimed_until <= clock_timestamp()
+        )
+        UNION ALL
+        SELECT 'notice'
+        WHERE EXISTS (
+            SELECT 1
+            FROM webhook_endpoints
+            WHERE notice_at <= clock_timestamp()
+        )
+    ) AS due
+
 -- name: try_lock
 -- Let one clock at a time run a chore; the lock ends with the transaction, also behind a pooler.
 SELECT pg_try_advisory_xact_lock(hashtextextended(:chore, 7266837)) AS acquired

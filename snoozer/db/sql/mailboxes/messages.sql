@@ -251,13 +251,6 @@ WHERE user_email = :user_email
   AND (:folder <> 'snoozed' OR returns_at IS NOT NULL)
 RETURNING message_id, is_kept
 
--- name: next_return
--- Seconds until the next kept message returns to the inbox.
-SELECT extract(epoch FROM min(GREATEST(returns_at, deferred_until)) - clock_timestamp()) AS seconds
-FROM messages
-WHERE is_kept
-  AND returns_at IS NOT NULL
-
 -- name: prune
 -- Forget messages of connected mailboxes that have been in their folders for a month and that no snooze returns.
 DELETE FROM messages
