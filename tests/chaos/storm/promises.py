@@ -109,18 +109,20 @@ class Case:
         return [
             mail
             for mail in mails
-            if reign.end < mail.at < self.next_reign_of_promise(change) and (is_over or _note(mail) == reign.note)
+            if reign.end < mail.at and (is_over or _note(mail) == reign.note) and not self.holds_again(change, mail)
         ]
 
-    def next_reign_of_promise(self, change: Change) -> float:
-        """When the same promise and note hold again, because that was undone; the copies after that are its."""
+    def holds_again(self, change: Change, mail: Mail) -> bool:
+        """Whether the same promise, with the note of before or of this mail, held again when the mail came, because the
+        act was undone: then the mail is of that."""
         reign = change.before
-        later = (
-            one.begin
+        return any(
+            reign.end < one.begin <= mail.at
+            and one.is_live
+            and one.promise == reign.promise
+            and one.note in {reign.note, _note(mail)}
             for one in self.reigns[reign.snooze_id]
-            if one.begin > reign.end and one.is_live and (one.promise, one.note) == (reign.promise, reign.note)
         )
-        return min(later, default=NEVER)
 
     def reign_at(self, snooze_id: int, at: float) -> Reign | None:
         return next((one for one in self.reigns[snooze_id] if one.begin <= at < one.end), None)

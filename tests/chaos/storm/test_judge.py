@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.chaos.storm import history
+from tests.chaos.storm import history, promises, testimony
 from tests.chaos.storm.evidence import Entry, Evidence, Held, Killed, Mail, Outage
 from tests.chaos.storm.judge import judge
+from tests.chaos.storm.testimony import Notice, Reign, Sent, reigns_of
 from tests.chaos.storm.timing import Bounds
 from tests.chaos.storm.wishes import GRACE, Answer, Asked, Wish
 
@@ -324,3 +325,46 @@ def test_half_a_line_is_no_fact(tmp_path: Path) -> None:
     path = tmp_path / "accepted.jsonl"
     path.write_text('{"at": 1}\n{"at": 2')
     assert history.read(path) == [{"at": 1}]
+
+
+@pytest.mark.parametrize(("undone", "note"), [(False, 2), (True, 2), (True, 1)])
+def test_a_mail_of_a_promise_that_holds_again_is_no_copy_of_the_former_one(undone: bool, note: int) -> None:
+    def reign(begin: float, promise: float, note: int, who: str = "snoozer-web") -> Reign:
+        return Reign(
+            snooze_id=1,
+            message_id="<a>",
+            begin=begin,
+            promise=promise,
+            is_live=True,
+            outcome=None,
+            note=f"stormwish{note}",
+            was_held=False,
+            who=who,
+            transaction=str(begin),
+        )
+
+    def act(number: int, name: str, at: float) -> Notice:
+        return Notice(
+            number=number,
+            door="page",
+            act=name,
+            message_id="<a>",
+            due=DUE,
+            sent_at=at - 0.1,
+            answered_at=at + 0.1,
+            done=True,
+            may_arrive=False,
+        )
+
+    changes = [reign(1.0, DUE, 1), reign(2.0, 2.0, 1), *([reign(3.0, DUE, note)] if undone else [])]
+    left = Sent(snooze_id=1, promise=DUE, reminder_message_id="<r>", state="sending", dot_at=DUE, at=DUE)
+    verdict = promises.judge(
+        testimony.Testimony(
+            notices=[act(1, "snooze", 1.0), act(3, "wake", 2.0), *([act(4, "undo", 3.0)] if undone else [])],
+            mails=[mail("a", at=DUE + 1, message_id="<r>", wish=note)],
+            reigns=reigns_of(changes),
+            sends=[left],
+            now=2.5,
+        )
+    )
+    assert verdict.faults["silent"] == (0 if undone else 1)
