@@ -135,6 +135,14 @@ class MailProgram:
             self._imap.expunge()
         self._imap.unselect()
 
+    def delete(self, folder: str, *, message_id: str) -> None:
+        """This message, for good."""
+        self._ok(self._imap.select(quoted(folder)))
+        _, [uid] = self._imap.uid("SEARCH", "HEADER", "Message-ID", message_id)
+        self._ok(self._imap.uid("STORE", uid.decode(), "+FLAGS", r"(\Deleted)"))
+        self._ok(self._imap.expunge())
+        self._imap.unselect()
+
     def empty(self, *folders: str) -> None:
         for folder in folders:
             self.mark_deleted(folder)
