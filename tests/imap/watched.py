@@ -135,12 +135,13 @@ class MailProgram:
             self._imap.expunge()
         self._imap.unselect()
 
-    def delete(self, folder: str, *, message_id: str) -> None:
-        """This message, for good."""
+    def try_to_delete(self, folder: str, *, message_id: str) -> None:
+        """This message, for good, if it is still there."""
         self._ok(self._imap.select(quoted(folder)))
-        _, [uid] = self._imap.uid("SEARCH", "HEADER", "Message-ID", message_id)
-        self._ok(self._imap.uid("STORE", uid.decode(), "+FLAGS", r"(\Deleted)"))
-        self._ok(self._imap.expunge())
+        _, [found] = self._imap.uid("SEARCH", "HEADER", "Message-ID", message_id)
+        for uid in found.decode().split():
+            self._ok(self._imap.uid("STORE", uid, "+FLAGS", r"(\Deleted)"))
+            self._ok(self._imap.expunge())
         self._imap.unselect()
 
     def empty(self, *folders: str) -> None:
