@@ -26,6 +26,8 @@ _DURATION = re.compile(
     r"\+?P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,5})H)?(?:(\d{1,6})M)?(?:(\d{1,7})S)?)?", re.ASCII
 )
 _ESCAPE = re.compile(r"\\([\\;,nN])")
+# A time at either end of Python's calendar could not be shown in another zone.
+_YEARS = range(2, 9999)
 
 # A day, an instant (UTC), or a time of a clock (naive).
 Moment = date | datetime
@@ -137,6 +139,8 @@ def _read(parameters: str, value: str) -> tuple[Moment | None, str | None]:
         return None, None
     try:
         day = date(int(found[1]), int(found[2]), int(found[3]))
+        if day.year not in _YEARS:
+            return None, None
         if found[4] is None:
             return day, None
         wall = datetime(day.year, day.month, day.day, int(found[4]), int(found[5]), min(int(found[6]), 59), tzinfo=UTC)
@@ -151,10 +155,7 @@ def _read(parameters: str, value: str) -> tuple[Moment | None, str | None]:
     zone = canonical(WINDOWS_TO_OLSON.get(named, named.lstrip("/"))) if named else None
     if zone is None:
         return wall.replace(tzinfo=None), sanitize_line(named) or None
-    try:
-        return wall.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC), None
-    except OverflowError:
-        return None, None
+    return wall.replace(tzinfo=ZoneInfo(zone)).astimezone(UTC), None
 
 
 def _after(start: Moment, duration: str) -> Moment | None:
@@ -163,6 +164,7 @@ def _after(start: Moment, duration: str) -> Moment | None:
         return None
     weeks, days, hours, minutes, seconds = (int(number or 0) for number in found.groups())
     try:
-        return start + timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
+        end = start + timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes, seconds=seconds)
     except OverflowError:
         return None
+    return end if end.year in _YEARS else None

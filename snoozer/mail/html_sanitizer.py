@@ -19,6 +19,8 @@ MAX_HTML = 200_000
 MAX_DEPTH = 200
 # Limit for a picture that is embedded into the page.
 MAX_DATA_URL = 400_000
+# Limit for all of them: a page may show a picture hundreds of times, each of which is a copy.
+MAX_EMBEDDED = 5_000_000
 
 
 def _names(text: str) -> frozenset[str]:
@@ -165,9 +167,10 @@ class _Page:
         self._open = Counter[str]()
         self._pictures = pictures
         self._may_reopen = MAX_REOPENED
+        self._may_embed = MAX_EMBEDDED
 
     def open(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "img" and _source(attributes.get("src", "").strip(), self._pictures) is None:
+        if name == "img" and not self._embeds(attributes.get("src", "").strip()):
             self.out.append(escape(attributes.get("alt", "")))
             return
         if name in _PLACES and not self._open["table"]:
@@ -198,6 +201,14 @@ class _Page:
             name = self.stack.pop().name
             self._open[name] -= 1
             self.out.append(f"</{name}>")
+
+    def _embeds(self, source: str) -> bool:
+        """Whether this picture is shown; it counts towards the limit of all pictures then."""
+        picture = _source(source, self._pictures)
+        if picture is None or len(picture) > self._may_embed:
+            return False
+        self._may_embed -= len(picture)
+        return True
 
     def _push(self, element: _Element) -> None:
         self.stack.append(element)

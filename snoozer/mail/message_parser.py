@@ -178,13 +178,12 @@ def parse(original: bytes) -> ParsedMessage:
 
 def parse_attachments(original: bytes) -> list[AttachedPart]:
     """The attachments in the order of `parse`, each with its full content."""
-    parts = list(walk(*split_head(memoryview(_readable(original))), most=len(original)))
+    head, body = split_head(memoryview(_readable(original)))
+    parts = list(walk(head, body))
     shown = _shown_parts(parts)
-    return [
-        AttachedPart(shown=_attachment(part), content=part.content, content_id=_content_id(part))
-        for part in parts
-        if _is_listed(part, shown)
-    ]
+    wholes = walk(head, body, most=len(original))
+    listed = [whole for part, whole in zip(parts, wholes, strict=False) if _is_listed(part, shown)]
+    return [AttachedPart(shown=_attachment(one), content=one.content, content_id=_content_id(one)) for one in listed]
 
 
 def parse_html(original: bytes) -> str | None:

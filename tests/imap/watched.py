@@ -135,6 +135,15 @@ class MailProgram:
             self._imap.expunge()
         self._imap.unselect()
 
+    def try_to_delete(self, folder: str, *, message_id: str) -> None:
+        """This message, for good, if it is still there."""
+        self._ok(self._imap.select(quoted(folder)))
+        _, [found] = self._imap.uid("SEARCH", "HEADER", "Message-ID", message_id)
+        for uid in found.decode().split():
+            self._ok(self._imap.uid("STORE", uid, "+FLAGS", r"(\Deleted)"))
+            self._ok(self._imap.expunge())
+        self._imap.unselect()
+
     def empty(self, *folders: str) -> None:
         for folder in folders:
             self.mark_deleted(folder)

@@ -5,14 +5,18 @@ import re
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from tests.conftest import HANG_SECONDS
 
+T = TypeVar("T")
+
 CHECKOUT = Path(__file__).resolve().parents[2]
+TICK = 1 / os.sysconf("SC_CLK_TCK")
 # What bin/test-at sets.
 CLOCK = {name: os.environ[name] for name in ("LD_PRELOAD", "WALL_CLOCK_SECONDS") if name in os.environ}
 
@@ -34,6 +38,23 @@ class LiveSite:
     def connections(self) -> int:
         """How many files and sockets the worker has open."""
         return len(list(Path(f"/proc/{self.worker}/fd").iterdir()))
+
+    def cost(self, act: Callable[[], T]) -> tuple[T, float, int]:
+        """What `act` returns, and what it cost the worker: seconds of CPU, and kB of memory at its peak."""
+        process = Path(f"/proc/{self.worker}")
+
+        def cpu() -> float:
+            fields = (process / "stat").read_text().rpartition(")")[2].split()
+            return (int(fields[11]) + int(fields[12])) * TICK
+
+        def memory(name: str) -> int:
+            [line] = [line for line in (process / "status").read_text().splitlines() if line.startswith(f"{name}:")]
+            return int(line.split()[1])
+
+        (process / "clear_refs").write_text("5")
+        used, resident = cpu(), memory("VmRSS")
+        result = act()
+        return result, cpu() - used, memory("VmHWM") - resident
 
     def connect(self) -> socket.socket:
         """A connection that fails if the site hangs."""

@@ -1,10 +1,8 @@
 """Your data: a ZIP that is made to harm is refused with a sentence, keeps nothing, and costs the web process little."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 from flask.testing import FlaskClient
@@ -13,6 +11,7 @@ from sqlalchemy import Engine, text
 from tests.factories import People
 from tests.hostile_archives import MESSAGE, Member, archive, bomb, member
 from tests.web.live_site import LiveSite, live_site
+from tests.web.live_visits import Visitor
 
 MIB = 1024 * 1024
 # bz2 and LZMA took twice as much memory as this. Deflate stops after the largest message, 25 MiB.
@@ -74,30 +73,10 @@ def kept(engine: Engine) -> int:
 
 def upload(site: LiveSite, session: str, content: bytes) -> tuple[int, str, int]:
     """Returns the status and the page, and the kB of memory that the web process took at its peak."""
-    cookie = f"snoozer_session={session}"
-    _, page = site.request("/settings/data", cookie=cookie, accept_encoding="identity")
-    token = re.search(r'name="csrf_token" value="([^"]+)"', page)
-    cookie = "; ".join([cookie, *re.findall(r"^set-cookie: ([^;]+)", page, re.MULTILINE | re.IGNORECASE)])
-    assert token is not None
-    head = '--b\r\nContent-Disposition: form-data; name="{}"{}\r\n\r\n'
-    body = head.format("csrf_token", "").encode() + token[1].encode() + b"\r\n"
-    body += head.format("file", '; filename="a.zip"').encode() + content + b"\r\n--b--\r\n"
-    process = Path(f"/proc/{site.worker}")
-
-    def memory(name: str) -> int:
-        return int(re.search(rf"^{name}:\s+(\d+)", (process / "status").read_text(), re.MULTILINE)[1])  # type: ignore[index]
-
-    (process / "clear_refs").write_text("5")
-    before = memory("VmRSS")
-    status, page = site.request(
-        "/settings/data/import",
-        method="POST",
-        body=body,
-        content_type="multipart/form-data; boundary=b",
-        cookie=cookie,
-        accept_encoding="identity",
-    )
-    return status, page, memory("VmHWM") - before
+    visitor = Visitor(site, session)
+    body, cookie = visitor.upload_body("/settings/data", "file", content)
+    (status, page), _, kilobytes = site.cost(lambda: visitor.post("/settings/data/import", body, cookie))
+    return status, page, kilobytes
 
 
 @pytest.mark.parametrize("place", ["message", "places"])

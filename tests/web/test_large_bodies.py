@@ -1,12 +1,10 @@
 """Bodies that are too large, or too many fields, parts or chunks: refused before they are parsed, at every route."""
 
 import json
-import os
 import re
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from io import BytesIO
-from pathlib import Path
 
 import pytest
 from flask import Flask
@@ -23,7 +21,6 @@ from tests.web.live_site import LiveSite, live_site
 LARGE = 25 * 1024 * 1024
 CPU_SECONDS = 0.2
 MEMORY_KB = 5 * 1024
-TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 URLENCODED = "application/x-www-form-urlencoded"
 MULTIPART = "multipart/form-data; boundary=b"
@@ -62,30 +59,12 @@ def send_all_of(site: LiveSite, path: str, kind: str) -> bytes:
         return b"".join(iter(lambda: client.recv(65_536), b""))
 
 
-def cost(site: LiveSite, act: Callable[[], bytes]) -> tuple[bytes, float, int]:
-    """What `act` returns, and what it cost the server: seconds of CPU, and kB of memory at its peak."""
-    process = Path(f"/proc/{site.worker}")
-
-    def cpu() -> float:
-        fields = (process / "stat").read_text().rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) * TICK
-
-    def memory(name: str) -> int:
-        [line] = [line for line in (process / "status").read_text().splitlines() if line.startswith(f"{name}:")]
-        return int(line.split()[1])
-
-    (process / "clear_refs").write_text("5")
-    used, resident = cpu(), memory("VmRSS")
-    result = act()
-    return result, cpu() - used, memory("VmHWM") - resident
-
-
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", BODIES)
 def test_a_stranger_s_large_body_costs_next_to_nothing_at_every_route(site: LiveSite, app: Flask, kind: str) -> None:
     send_all_of(site, "/sign-in", kind)
     for path in posts(app):
-        response, seconds, kilobytes = cost(site, lambda path=path: send_all_of(site, path, kind))  # type: ignore[misc]
+        response, seconds, kilobytes = site.cost(lambda path=path: send_all_of(site, path, kind))  # type: ignore[misc]
         assert re.match(rb"HTTP/1\.1 (303|400|401|404|413) ", response), (path, response[:200])
         assert seconds <= CPU_SECONDS, path
         assert kilobytes <= MEMORY_KB, path

@@ -52,6 +52,17 @@ def test_a_calendar_is_shown_in_the_zone_of_the_person_with_its_file(ann: FlaskC
     assert file.data.decode() == EVENT.format(when=when)
 
 
+@pytest.mark.parametrize("zone", ["Pacific/Kiritimati", "Pacific/Pago_Pago"])
+def test_an_event_at_either_end_of_time_is_shown_in_any_zone(ann: FlaskClient, engine: Engine, zone: str) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET zone = :zone"), {"zone": zone})
+    for day in ("00010101", "00011231", "00020101", "99981231", "99991231"):
+        for start in (f":{day}T000000Z", f":{day}T235959Z", f";TZID={zone}:{day}T000000", f";VALUE=DATE:{day}"):
+            for end in (f"DTEND{start}", "DURATION:P1D", "DURATION:P99999D"):
+                id = a_kept_message(engine, original=a_mail(calendar(f"DTSTART{start}\r\n{end}")))
+                assert "Budget talk" in ann.get(f"/mailbox/{id}").text, (start, end)
+
+
 def test_a_hint_stands_beside_the_first_messages_until_one_was_snoozed(ann: FlaskClient, engine: Engine) -> None:
     assert "in 2 minutes" not in ann.get("/mailbox").text, "nothing is there to choose"
     a_kept_message(engine)
