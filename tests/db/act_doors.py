@@ -20,6 +20,7 @@ from tests.api_sites import a_site
 from tests.db import transitions
 from tests.db.transitions import mark_uncertain_one, refuse_one, release_one
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_snooze, now, the_row
+from tests.mail_doors import a_mail, mail_doors, text_of
 from tests.web.bulk_forms import toast
 from tests.web.page_forms import press_undo
 from tests.web.reminders import an_old_link
@@ -218,6 +219,22 @@ def link(path: str, *, by_mail: bool = True, **fields: Any) -> Act:
     return act
 
 
+def answer(line: str) -> Act:
+    """An answer to the reminder of the snooze's promise, or to the mail that confirmed it."""
+
+    def act(site: Site, id: int) -> Answer:
+        with mail_doors(site.engine, site.settings) as doors:
+            number = len(doors.rows("SELECT id FROM mail_acts"))
+            mail = a_mail(line, fields=[f"X-Number: {number}"])
+            assert doors.deliver(mail, doors.answer_address(id)) == ["250 2.0.0 Kept"]
+            (sent,) = doors.answers()
+        text = text_of(sent)
+        undo = (lambda: answer("undo")(site, id)) if "Snoozed: " in text or "Paused: " in text else None
+        return Answer(text=text, may_arrive=MAY_ARRIVE in text, undo=undo)
+
+    return act
+
+
 def operator(act: str) -> Act:
     def perform(site: Site, id: int) -> Answer:
         form = {"act": act, "id": id, "as_of": (now() + DAY).isoformat(), "why": "mended", "from": "case"}
@@ -296,6 +313,8 @@ DOORS: Mapping[str, Mapping[str, Act]] = {
     | {act: many(act) for act in ("wake", "skip", "pause", "resume", "cancel", "done")},
     "link": {"done": link("/done"), "again": link("/again", **_AT)},
     "button": {"done": link("/done", by_mail=False), "again": link("/again", by_mail=False, **_AT)},
+    "answer": dict.fromkeys(("once", "again"), answer(f"{PHRASE} UTC"))
+    | {act: answer(act) for act in ("done", "cancel", "pause")},
     "operator": {"reactivate": operator("reactivate"), "dismiss": operator("dismiss")},
     "sql": {"snooze": sql(UPSERT), "move": sql(DELAY), "pause": sql(PAUSE), "rerun": sql(RERUN), "cancel": sql(CANCEL)},
     "command": {
