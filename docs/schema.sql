@@ -187,6 +187,7 @@ CREATE TABLE accounts (
     group_role text,
     signed_in_at timestamp with time zone,
     group_role_at timestamp with time zone,
+    mail_key text DEFAULT substr(replace((gen_random_uuid())::text, '-'::text, ''::text), 1, 20) NOT NULL,
     CONSTRAINT ck_accounts_email_is_folded CHECK ((email = lower(email))),
     CONSTRAINT ck_accounts_group_role CHECK ((group_role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
     CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'viewer'::text, 'operator'::text, 'admin'::text])))
@@ -1240,6 +1241,9 @@ ALTER TABLE ONLY workers
 
 ALTER TABLE ONLY accounts
     ADD CONSTRAINT uq_accounts_email UNIQUE (email);
+
+ALTER TABLE ONLY accounts
+    ADD CONSTRAINT uq_accounts_mail_key UNIQUE (mail_key);
 
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT uq_api_tokens_token_hash UNIQUE (token_hash);

@@ -21,6 +21,7 @@ from tests.mail.composed import opened
 from tests.mail.scripted_server import ScriptedServer
 
 DOMAIN = "in.snoozer.example"
+AUTHSERV_ID = "mx.snoozer.example"
 
 
 class MailDoors:
@@ -38,7 +39,8 @@ class MailDoors:
             if accepted:
                 client.putcmd("data")
                 client.getreply()
-                client.send(original.replace(b"\r\n.", b"\r\n..") + b"\r\n.\r\n")
+                end = b".\r\n" if original.endswith(b"\r\n") else b"\r\n.\r\n"
+                client.send(original.replace(b"\r\n.", b"\r\n..") + end)
                 replies |= {one: client.getreply() for one in accepted}
         return [f"{code} {reply.decode()}" for code, reply in replies.values()]
 
@@ -75,7 +77,7 @@ class MailDoors:
 def mail_doors(engine: Engine, settings: Settings, **changes: Any) -> Iterator[MailDoors]:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
-    given = {"inbound_domain": DOMAIN, "inbound_port": port} | changes
+    given = {"inbound_domain": DOMAIN, "authserv_id": AUTHSERV_ID, "inbound_port": port} | changes
     with_doors = settings.model_copy(update=given)
     server = start_server(engine, with_doors)
     try:

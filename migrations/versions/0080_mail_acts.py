@@ -1,4 +1,5 @@
-"""Mails that act: each acts once, and is answered by a mail that is due until it was sent.
+"""Mails that act: each acts once, and is answered by a mail that is due until it was sent. Each account has a key for
+the addresses at which it snoozes by mail.
 
 Revision ID: 0080
 Revises: 0079
@@ -31,6 +32,11 @@ def upgrade() -> None:
             CONSTRAINT fk_mail_acts_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE
         )
         """
+    )
+    op.execute(
+        "ALTER TABLE accounts ADD COLUMN mail_key text NOT NULL "
+        "DEFAULT substr(replace(gen_random_uuid()::text, '-', ''), 1, 20), "
+        "ADD CONSTRAINT uq_accounts_mail_key UNIQUE (mail_key)"
     )
     op.execute("CREATE INDEX ix_mail_acts_received ON mail_acts (received_at)")
     op.execute("CREATE INDEX ix_mail_acts_due ON mail_acts (due_at, id) WHERE due_at IS NOT NULL")

@@ -16,7 +16,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
 from snoozer.mailboxes import inbox
-from snoozer.mailboxes.inbound import answers, doors
+from snoozer.mailboxes.inbound import addresses, answers, doors
 from snoozer.mailboxes.inbound.doors import NO_DOORS, Door, Site
 from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
 from snoozer.people import quotas
@@ -53,7 +53,7 @@ def command() -> None:
 
 def start_server(engine: Engine, given: Settings) -> InboundServer:
     """The running server. Raises SettingsError if its host is not this machine's or its port is taken."""
-    site = Site(domain=given.inbound_domain, keys=given.keys)
+    site = Site(domain=given.inbound_domain, keys=given.keys, authserv_id=given.authserv_id.strip())
     server = InboundServer(
         host=given.inbound_host,
         port=given.inbound_port,
@@ -156,4 +156,5 @@ def _door(connection: Connection, address: str, site: Site) -> Door | None:
     local_part, _, domain = address.rpartition("@")
     if not site.domain or domain.lower() != site.domain:
         return None
-    return answers.find(connection, local_part=local_part, site=site)
+    answer = answers.find(connection, local_part=local_part, site=site)
+    return answer or addresses.find(connection, local_part=local_part, site=site)

@@ -15,8 +15,8 @@ MAX_ANSWERS, MAX_SUGGESTIONS = 60, 5
 
 @dataclass(frozen=True, kw_only=True)
 class Heard:
-    """What a mail did, for its answer: the parts of the text in the person's language, and the occurrence that it is
-    about, which the next answer is bound to."""
+    """The result of a mail, for its answer: the parts of the text in the person's language, and the occurrence to which
+    the next answer is bound."""
 
     understood: bool = True
     words: Mapping[str, str] = field(default_factory=dict)

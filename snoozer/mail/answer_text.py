@@ -1,7 +1,7 @@
 """The one line that a person writes above a quoted mail. Other text of theirs is not read.
 
 mail-parser-reply, talon and quotequail find a whole answer and keep its signature or greeting when in doubt; here doubt
-means that nothing is understood. The signs of quotes are those of `snippet`.
+means that nothing is understood. It has the signs of quotes of `snippet`.
 """
 
 import re

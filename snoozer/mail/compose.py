@@ -215,7 +215,7 @@ def compose_notice(
     reply_to: str | None = None,
 ) -> bytes:
     """A mail about an account: its subject, which contains no word and so no secret, and its body,
-    which `words` fill; `about` is foreign text. It `answers` the mail of that Message-ID."""
+    which `words` fill; an empty one is absent, and `about` is foreign text. It `answers` the mail with that id."""
     with speaking(language):
         subject = TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
     submitted = "auto-generated" if answers is None else "auto-replied"
@@ -226,12 +226,15 @@ def compose_notice(
     if reply_to is not None:
         fields.append(("Reply-To", reply_to))
     words = {name: _quoted(headers.sanitize_line(word)) if name == "about" else word for name, word in words.items()}
-    return write_fields(fields) + b"\r\n" + _notice_body(template, tuple(words), language).fill(words)
+    present = {name: word for name, word in words.items() if word}
+    absent = tuple(name for name in words if name not in present)
+    body = _notice_body(template, tuple(present), absent, language)
+    return write_fields(fields) + b"\r\n" + body.fill(present)
 
 
 @cache
-def _notice_body(template: str, words: tuple[str, ...], language: str) -> BodyTemplate:
-    return BodyTemplate(template, words=words, texts={}, language=language)
+def _notice_body(template: str, words: tuple[str, ...], absent: tuple[str, ...], language: str) -> BodyTemplate:
+    return BodyTemplate(template, words=words, texts=dict.fromkeys(absent, ""), language=language)
 
 
 def compose_unreadable_folder(
@@ -252,7 +255,7 @@ def compose_unreadable_folder(
         subject = _("Not snoozed: %(folder)s", folder=folder)
     fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
     words = {"folder": _quoted(folder), "reason": _quoted(reason), "suggestions": ", ".join(suggestions)}
-    return write_fields(fields) + b"\r\n" + _notice_body("unreadable_folder", tuple(words), language).fill(words)
+    return write_fields(fields) + b"\r\n" + _notice_body("unreadable_folder", tuple(words), (), language).fill(words)
 
 
 def _fixed_fields(mail_from: str, instance: str, submitted: str = "auto-generated") -> list[Field]:

@@ -60,7 +60,7 @@ class AnswerSender:
     def _compose(self, due: DueAnswer) -> bytes:
         """The mail. Its link is that of the reminder, or leads to the page of a snooze that has sent none."""
         domain = headers.mail_from_domain(self._mail_from)
-        words, reply_to = dict(due.words), None
+        words, reply_to = dict.fromkeys(("about", "reason", "suggestions", "link"), "") | due.words, None
         if due.snooze_id is not None and due.scheduled_for is not None:
             words["link"] = f"{self._base_url}/snoozes/{due.snooze_id}"
             if due.has_left:

@@ -97,7 +97,6 @@ QUOTES = ("> done", "> 3d\n> cancel", f"{marked()}\n", "-- \ndone", "On Friday, 
 
 
 def test_machines_and_quotes_do_nothing(doors: MailDoors) -> None:
-    """Nothing answers a machine."""
     id = a_sent_reminder(doors.engine)
     address = doors.answer_address(id)
     for fields in MACHINES.values():

@@ -50,17 +50,19 @@ class Mail:
 
 @dataclass(frozen=True, kw_only=True)
 class Site:
-    """The domain of the doors' addresses, empty if there are none, and the keys that signed them."""
+    """The domain of the doors' addresses, empty if there are none, and the keys that signed them. `authserv_id` is the
+    host whose Authentication-Results count, empty if there is none."""
 
     domain: str = ""
     keys: Sequence[str] = ()
+    authserv_id: str = ""
 
 
 NO_DOORS = Site()
 
 
 class Door(Protocol):
-    """What mail to one address does."""
+    """The act of mail to one address."""
 
     def owner(self, connection: Connection, *, original: bytes) -> Person | None:
         """The person who acts by this mail; None if the mail does not prove who that is."""

@@ -14,6 +14,7 @@ class InboundSettings(BaseModel):
     inbound_port: int = Field(default=8024, alias="SNOOZER_INBOUND_PORT", ge=1, le=65_535)
     inbound_protocol: Literal["lmtp", "smtp"] = Field(default="lmtp", alias="SNOOZER_INBOUND_PROTOCOL")
     inbound_domain: str = Field(default="", alias="SNOOZER_INBOUND_DOMAIN")
+    authserv_id: str = Field(default="", alias="SNOOZER_AUTHSERV_ID")
 
     @field_validator("inbound_domain")
     @classmethod
