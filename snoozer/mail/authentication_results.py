@@ -10,10 +10,7 @@ from email.utils import getaddresses
 from snoozer.mail import headers
 from snoozer.mail.structure import Headers
 
-_COMMENT = re.compile(r"\((?:[^()\\]|\\.)*\)")
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 _MAX_LENGTH = 10_000
-_MAX_DEPTH = 5
 
 
 def proven_sender(head: Headers, *, authserv_id: str) -> str | None:
@@ -42,8 +39,21 @@ def _judged(head: Headers, authserv_id: str) -> str | None:
 
 
 def _plain(value: str) -> str:
-    """The value without quoted texts and comments, in which a sender may have chosen the words; empty if it is odd."""
-    text = _QUOTED.sub(" ", value) if len(value) <= _MAX_LENGTH else ""
-    for _ in range(_MAX_DEPTH):
-        text = _COMMENT.sub(" ", text)
-    return "" if set(text) & set('()"\\') else text
+    """The value without quoted texts and comments, in which a sender may have chosen the words; empty if one does not
+    end."""
+    plain: list[str] = []
+    depth, quoted, chars = 0, False, iter(value[:_MAX_LENGTH])
+    for char in chars:
+        if char == "\\":
+            next(chars, None)
+        elif quoted:
+            quoted = char != '"'
+        elif char in "()":
+            depth += 1 if char == "(" else -1
+            if depth < 0:
+                return ""
+        elif char == '"' and not depth:
+            quoted = True
+        elif not depth:
+            plain.append(char)
+    return "" if quoted or depth or len(value) > _MAX_LENGTH else "".join(plain)

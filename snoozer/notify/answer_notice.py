@@ -77,9 +77,14 @@ class AnswerSender:
             now=due.received_at,
             message_id=f"<answer.{due.id}.{int(due.received_at.timestamp())}@{domain}>",
             language=language_of(due.locale),
-            answers=due.message_id,
+            answers=_valid_id(due.message_id),
             reply_to=reply_to,
         )
 
     def release_failed(self, claimed: DueAnswer) -> None:
         """Do nothing: the answer is due again when its lease is over."""
+
+
+def _valid_id(message_id: str | None) -> str | None:
+    """The Message-ID of a stranger's mail, if it can be part of a header."""
+    return message_id if message_id and headers.message_id(message_id) == message_id else None

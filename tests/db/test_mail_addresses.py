@@ -170,6 +170,11 @@ FORGED: dict[str, tuple[list[str], str]] = {
         [f'{RESULTS} spf=fail x="; {PASS}'],
         ANN,
     ),
+    "a quote in a comment": (
+        [f'{RESULTS} spf=fail (a " b) x="; {PASS}" (c " d); dmarc=fail header.from=snoozer.example'],
+        ANN,
+    ),
+    "a closed comment that was not open": ([f"{RESULTS} spf=fail ) (; {PASS}"], ANN),
     "both results": ([f"{PROOF}; dmarc=fail header.from=snoozer.example"], ANN),
     "both results, the pass second": ([PROOF.replace("spf=pass", "dmarc=fail header.from=snoozer.example")], ANN),
     "another domain": ([f"{PASSES}attacker.example"], ANN),

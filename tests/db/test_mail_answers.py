@@ -87,8 +87,10 @@ def test_a_mail_that_is_not_understood_gets_suggestions_five_times_an_hour(doors
     for number in range(8):
         line = f"Thanks {number}, I will look at it"
         assert doors.deliver(a_mail(line), doors.answer_address(id)) == ["250 2.0.0 Kept"]
-    answers = [text_of(answer) for answer in doors.answers()]
+    sent = doors.answers()
+    answers = [text_of(answer) for answer in sent]
     assert len(answers) == 5
+    assert {answer["Reply-To"] for answer in sent} == {doors.answer_address(id)}
     assert all("not understood" in answer and "tomorrow" in answer for answer in answers)
     assert doors.events() == []
 
@@ -110,6 +112,16 @@ def test_machines_and_quotes_do_nothing(doors: MailDoors) -> None:
     for quoted in QUOTES:
         assert doors.deliver(a_mail(quoted), address) == ["250 2.0.0 Kept"]
     assert doors.events() == []
+
+
+@pytest.mark.parametrize(
+    "named", [f"<{'x' * 1200}@mail.example>", "<a b@mail.example>", "none", '<"a"@b@c>', "<é@x.example>"]
+)
+def test_an_odd_message_id_is_answered(doors: MailDoors, named: str) -> None:
+    id = a_sent_reminder(doors.engine)
+    mail = a_mail("done").replace(b"<sent@mail.example>", named.encode())
+    assert doors.deliver(mail, doors.answer_address(id)) == ["250 2.0.0 Kept"]
+    assert len(doors.answers()) == 1
 
 
 def test_only_an_address_that_was_made_here_is_known(doors: MailDoors, people: People) -> None:

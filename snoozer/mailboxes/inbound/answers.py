@@ -48,21 +48,22 @@ class AnswerDoor:
         return self.person
 
     def act(self, connection: Connection, mail: Mail) -> Heard:
-        """Perform what the answer says. Raises SnoozeError for an answer that cannot be read."""
-        phrase = answer_text.command(mail.original)
-        if phrase is None or phrase.isdigit():
-            raise SnoozeError("unrecognised", _(NO_LINE), ("3d", "tomorrow 8am", "done", "cancel", "pause", "undo"))
-        word = WORDS.get(phrase.casefold())
-        time = None if word else doors.read_time(phrase, mail)
+        """Perform what the answer says; the answer to it is bound to the same occurrence."""
+        bound = Heard(snooze_id=self.link.snooze_id, scheduled_for=self.link.scheduled_for)
         try:
-            text = _perform(connection, self.link, mail, word=word or "time", time=time)
+            word, time = _read(mail)
+        except SnoozeError as error:
+            unread = doors.unread(error)
+            return replace(bound, understood=False, words=unread.words)
+        try:
+            text = _perform(connection, self.link, mail, word=word, time=time)
         except SnoozeError as left:
             text = left.message
         subject = connection.execute(
             select(Snooze.subject).where(Snooze.id == self.link.snooze_id)
         ).scalar_one_or_none()
         words = {"text": text} | ({"about": subject} if subject else {})
-        return Heard(words=words, snooze_id=self.link.snooze_id, scheduled_for=self.link.scheduled_for)
+        return replace(bound, words=words)
 
 
 def find(connection: Connection, *, local_part: str, site: Site) -> AnswerDoor | None:
@@ -74,6 +75,15 @@ def find(connection: Connection, *, local_part: str, site: Site) -> AnswerDoor |
     email = connection.execute(select(Snooze.user_email).where(Snooze.id == link.snooze_id)).scalar_one_or_none()
     person = None if email is None else doors.person_of(connection, email=email)
     return None if person is None else AnswerDoor(person=person, link=replace(link, action="see"))
+
+
+def _read(mail: Mail) -> tuple[str, ParsedTime | None]:
+    """The word of the answer, or "time" and the time that it names. Raises SnoozeError if it is neither."""
+    phrase = answer_text.command(mail.original)
+    if phrase is None or phrase.isdigit():
+        raise SnoozeError("unrecognised", _(NO_LINE), ("3d", "tomorrow 8am", "done", "cancel", "pause", "undo"))
+    word = WORDS.get(phrase.casefold())
+    return (word, None) if word else ("time", doors.read_time(phrase, mail))
 
 
 def _perform(connection: Connection, link: Link, mail: Mail, *, word: str, time: ParsedTime | None) -> str:

@@ -115,7 +115,7 @@ def read_time(phrase: str, mail: Mail) -> ParsedTime:
 
 
 def understood(time: ParsedTime) -> str:
-    return _("Snoozed: %(reading)s.", reading=time.sentence)
+    return _("Snoozed: %(reading)s", reading=time.sentence)
 
 
 def unread(error: SnoozeError) -> Heard:

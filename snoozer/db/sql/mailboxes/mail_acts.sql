@@ -31,9 +31,10 @@ ON CONFLICT ON CONSTRAINT uq_mail_acts_mail DO NOTHING
 RETURNING id
 
 -- name: end
--- The answer was sent, or refused for good. Zero rows if another process took it since.
+-- The answer was sent, or refused for good: its text is forgotten. Zero rows if another process took it since.
 UPDATE mail_acts
-SET due_at = NULL
+SET due_at = NULL,
+    words = '{}'
 WHERE id = :id
   AND due_at = :due_at
 RETURNING id
