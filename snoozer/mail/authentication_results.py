@@ -1,7 +1,7 @@
 """RULE: whether the receiving mail server proved by DMARC that a mail is from the address that it names.
 
-Everybody can write the field (RFC 8601), so only the topmost one of the configured host counts, and that host has to
-remove others with its name. The text is read strictly: what is odd is no proof.
+Everybody can write the field (RFC 8601), so only the topmost field of the configured host counts, and that host has
+to remove others with its name. The text is read strictly: what is odd is no proof.
 """
 
 import re

@@ -53,6 +53,19 @@ def test_an_answer_snoozes_again_and_one_mail_says_until_when(doors: MailDoors) 
     assert ["Snoozed: " in text_of(one) for one in doors.answers()] == [True, False]
 
 
+def test_the_answer_is_in_the_language_of_its_reader(doors: MailDoors) -> None:
+    with doors.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE accounts SET locale = 'de_DE'")
+    id = a_sent_reminder(doors.engine)
+    for line in ("irgendwann", "tomorrow 8am"):
+        doors.deliver(a_mail(line), doors.answer_address(id))
+    unread, snoozed = [text_of(answer) for answer in doors.answers()]
+    assert "nicht verstanden" in unread
+    assert "später heute" in unread
+    assert "Zurückgestellt: " in snoozed
+    assert "Ändern oder rückgängig machen" in snoozed
+
+
 @pytest.mark.parametrize(
     ("line", "text", "outcome"),
     [
