@@ -10,9 +10,10 @@ from sqlalchemy import Engine
 from snoozer.mail import links
 from snoozer.mail.links import InvalidLink
 from snoozer.settings import Settings
+from snoozer.timephrase.parse import parse
 from tests.db.act_doors import NEXT, PHRASE, TIME
 from tests.factories import ANN, HOUR, People, a_snooze, now, the_row
-from tests.mail.answering_programs import PROGRAMS, an_answer, marked
+from tests.mail.answering_programs import LINES, PROGRAMS, an_answer, marked
 from tests.mail.answers import MACHINES
 from tests.mail_doors import DOMAIN, MailDoors, a_mail, mail_doors, text_of
 from tests.web.reminders import a_sent_reminder
@@ -82,6 +83,23 @@ def test_words_act_as_the_link_does(doors: MailDoors, line: str, text: str, outc
     assert the_row(doors.engine, id).outcome == outcome
     [answer] = doors.answers()
     assert text in text_of(answer)
+
+
+@pytest.mark.parametrize("line", LINES)
+def test_each_program_s_answer_acts_as_it_was_meant(doors: MailDoors, line: str) -> None:
+    for shape in PROGRAMS.values():
+        id = a_sent_reminder(doors.engine)
+        assert doors.deliver(an_answer(shape, line), doors.answer_address(id)) == ["250 2.0.0 Kept"]
+    if line in {"done", "Abbrechen!"}:
+        assert doors.events() == [("done", "answer")] * len(PROGRAMS)
+        return
+    assert doors.events() == [("again", "answer")] * len(PROGRAMS)
+    made = doors.rows("SELECT remind_at, recurrence FROM email_snoozes WHERE NOT inactive")
+    assert len(made) == len(PROGRAMS)
+    meant = parse(line, now=now(), zone="Europe/Berlin", locale="de_DE")
+    assert meant.at is not None
+    assert all(abs(row.remind_at - meant.at) < timedelta(minutes=5) for row in made)
+    assert {row.recurrence is None for row in made} == {meant.recurrence is None}
 
 
 def test_a_message_that_was_snoozed_again_is_left(doors: MailDoors) -> None:

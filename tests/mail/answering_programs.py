@@ -31,6 +31,8 @@ QUOTED = message_parser.parse(REMINDER).text
 PAGE = message_parser.parse_html(REMINDER) or ""
 WHO = "Snoozer <snoozer@snoozer.example>"
 
+LINES = ("3d", "Friday 2pm", "done", "jeden Montag 9 Uhr", "nächste Woche", "Abbrechen!")
+
 Shape = Callable[[str], tuple[str, str]]
 
 

@@ -5,9 +5,7 @@ from itertools import product
 import pytest
 
 from snoozer.mail import answer_text
-from tests.mail.answering_programs import PROGRAMS, QUOTED, Shape, an_answer, marked, plain
-
-LINES = ("3d", "Friday 2pm", "done", "jeden Montag 9 Uhr", "nächste Woche", "Abbrechen!")
+from tests.mail.answering_programs import LINES, PROGRAMS, QUOTED, Shape, an_answer, marked, plain
 
 
 @pytest.mark.parametrize(("program", "line"), list(product(PROGRAMS, LINES)))
