@@ -7,6 +7,7 @@ from datetime import timedelta
 import pytest
 from sqlalchemy import Engine
 
+from snoozer.delivery.chores.returns import side_work
 from snoozer.mail import links
 from snoozer.mail.links import InvalidLink
 from snoozer.settings import Settings
@@ -37,7 +38,11 @@ def test_an_answer_snoozes_again_and_one_mail_says_until_when(doors: MailDoors) 
     assert made.remind_at - now() > timedelta(days=2, hours=20)
     assert doors.events() == [("again", "answer")]
     assert doors.rows("SELECT id FROM messages") == []
+    with doors.engine.connect() as connection:
+        assert side_work(connection).due == {"answer"}
     [answer] = doors.answers()
+    with doors.engine.connect() as connection:
+        assert side_work(connection).due == frozenset()
     assert (answer["To"], answer["Auto-Submitted"]) == (ANN, "auto-replied")
     assert answer["X-Snoozer-Instance"]
     assert answer["In-Reply-To"].startswith("<")
