@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0079, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0080, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -187,6 +187,7 @@ CREATE TABLE accounts (
     group_role text,
     signed_in_at timestamp with time zone,
     group_role_at timestamp with time zone,
+    mail_key text DEFAULT substr(replace((gen_random_uuid())::text, '-'::text, ''::text), 1, 20) NOT NULL,
     CONSTRAINT ck_accounts_email_is_folded CHECK ((email = lower(email))),
     CONSTRAINT ck_accounts_group_role CHECK ((group_role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text]))),
     CONSTRAINT ck_accounts_role CHECK ((role = ANY (ARRAY['user'::text, 'viewer'::text, 'operator'::text, 'admin'::text])))
@@ -609,6 +610,28 @@ CREATE UNLOGGED TABLE list_checkpoints (
     snapshot text NOT NULL,
     taken_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
 );
+
+CREATE TABLE mail_acts (
+    id bigint NOT NULL,
+    account_id bigint NOT NULL,
+    sha256 text NOT NULL,
+    received_at timestamp with time zone DEFAULT now() NOT NULL,
+    understood boolean DEFAULT false NOT NULL,
+    message_id text,
+    snooze_id bigint,
+    scheduled_for timestamp with time zone,
+    words jsonb DEFAULT '{}'::jsonb NOT NULL,
+    due_at timestamp with time zone
+);
+
+CREATE SEQUENCE mail_acts_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE mail_acts_id_seq OWNED BY mail_acts.id;
 
 CREATE TABLE mailbox_flagged (
     mailbox_id bigint NOT NULL,
@@ -1039,6 +1062,8 @@ ALTER TABLE ONLY email_snoozes ALTER COLUMN id SET DEFAULT nextval('email_snooze
 
 ALTER TABLE ONLY feeds ALTER COLUMN id SET DEFAULT nextval('feeds_id_seq'::regclass);
 
+ALTER TABLE ONLY mail_acts ALTER COLUMN id SET DEFAULT nextval('mail_acts_id_seq'::regclass);
+
 ALTER TABLE ONLY mailboxes ALTER COLUMN id SET DEFAULT nextval('mailboxes_id_seq'::regclass);
 
 ALTER TABLE ONLY messages ALTER COLUMN id SET DEFAULT nextval('messages_id_seq'::regclass);
@@ -1136,6 +1161,9 @@ ALTER TABLE ONLY imported_jobs
 ALTER TABLE ONLY imports
     ADD CONSTRAINT pk_imports PRIMARY KEY (id);
 
+ALTER TABLE ONLY mail_acts
+    ADD CONSTRAINT pk_mail_acts PRIMARY KEY (id);
+
 ALTER TABLE ONLY mailbox_flagged
     ADD CONSTRAINT pk_mailbox_flagged PRIMARY KEY (mailbox_id, uid);
 
@@ -1214,6 +1242,9 @@ ALTER TABLE ONLY workers
 ALTER TABLE ONLY accounts
     ADD CONSTRAINT uq_accounts_email UNIQUE (email);
 
+ALTER TABLE ONLY accounts
+    ADD CONSTRAINT uq_accounts_mail_key UNIQUE (mail_key);
+
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT uq_api_tokens_token_hash UNIQUE (token_hash);
 
@@ -1231,6 +1262,9 @@ ALTER TABLE ONLY feeds
 
 ALTER TABLE ONLY imports
     ADD CONSTRAINT uq_imports_account UNIQUE (account_id);
+
+ALTER TABLE ONLY mail_acts
+    ADD CONSTRAINT uq_mail_acts_mail UNIQUE (account_id, sha256);
 
 ALTER TABLE ONLY mailboxes
     ADD CONSTRAINT uq_mailboxes_login UNIQUE (account_id, host, username);
@@ -1337,6 +1371,10 @@ CREATE INDEX ix_imported_jobs_user ON imported_jobs USING btree (user_email);
 CREATE INDEX ix_imports_created ON imports USING btree (created_at);
 
 CREATE INDEX ix_list_changes_transaction ON list_changes USING btree (transaction_id);
+
+CREATE INDEX ix_mail_acts_due ON mail_acts USING btree (due_at, id) WHERE (due_at IS NOT NULL);
+
+CREATE INDEX ix_mail_acts_received ON mail_acts USING btree (received_at);
 
 CREATE INDEX ix_mailbox_sign_ins_account ON mailbox_sign_ins USING btree (account_id);
 
@@ -1477,6 +1515,9 @@ ALTER TABLE ONLY import_rows
 
 ALTER TABLE ONLY imports
     ADD CONSTRAINT fk_imports_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mail_acts
+    ADD CONSTRAINT fk_mail_acts_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY mailbox_flagged
     ADD CONSTRAINT fk_mailbox_flagged_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;

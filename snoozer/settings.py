@@ -22,6 +22,7 @@ from pydantic_settings import PydanticBaseSettingsSource as Source
 from snoozer.db.url import parse_url
 from snoozer.mail import headers
 from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
+from snoozer.mailboxes.inbound.settings import InboundSettings
 from snoozer.people.limits import LimitSettings
 from snoozer.people.oidc.registration import OidcSettings
 from snoozer.queue.reminder import UncertainPolicy
@@ -60,7 +61,7 @@ def _parse_otel(value: Any) -> Any:
     return configuration.parse(given) if value is None else value
 
 
-class Settings(OidcSettings, LimitSettings, BaseSettings):
+class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
@@ -79,9 +80,6 @@ class Settings(OidcSettings, LimitSettings, BaseSettings):
     home: Path = Field(default=DEFAULT_HOME, alias="SNOOZER_HOME")
     pg_bin: Path | None = Field(default=None, alias="SNOOZER_PG_BIN")
     pgbouncer: bool = Field(default=False, alias="SNOOZER_PGBOUNCER")
-    inbound_host: str = Field(default="127.0.0.1", alias="SNOOZER_INBOUND_HOST")
-    inbound_port: int = Field(default=8024, alias="SNOOZER_INBOUND_PORT", ge=1, le=65_535)
-    inbound_protocol: Literal["lmtp", "smtp"] = Field(default="lmtp", alias="SNOOZER_INBOUND_PROTOCOL")
     largest_message: int = Field(default=25 * 1024 * 1024, alias="SNOOZER_LARGEST_MESSAGE_BYTES", ge=65_536)
     metrics_port: int | None = Field(default=None, alias="SNOOZER_METRICS_PORT", ge=1, le=65_535)
     ping_url: SecretStr = Field(default=SecretStr(""), alias="SNOOZER_PING_URL")

@@ -8,7 +8,7 @@ from contextlib import suppress
 from threading import Event
 
 import click
-from sqlalchemy import Engine
+from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings, telemetry
@@ -16,6 +16,8 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
 from snoozer.mailboxes import inbox
+from snoozer.mailboxes.inbound import addresses, answers, doors
+from snoozer.mailboxes.inbound.doors import NO_DOORS, Door, Site
 from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
 from snoozer.people import quotas
 from snoozer.people.limits import Limits
@@ -51,11 +53,12 @@ def command() -> None:
 
 def start_server(engine: Engine, given: Settings) -> InboundServer:
     """The running server. Raises SettingsError if its host is not this machine's or its port is taken."""
+    site = Site(domain=given.inbound_domain, keys=given.keys, authserv_id=given.authserv_id.strip())
     server = InboundServer(
         host=given.inbound_host,
         port=given.inbound_port,
-        recipient_exists=lambda address: _owner(engine, address) is not None,
-        deliver=lambda incoming: store(engine, incoming, limits=given.limits),
+        recipient_exists=lambda address: _is_known(engine, address, site),
+        deliver=lambda incoming: store(engine, incoming, limits=given.limits, site=site),
         error_text=error_text,
         max_bytes=given.largest_message,
         protocol=given.inbound_protocol,
@@ -76,22 +79,26 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
     return server
 
 
-def store(engine: Engine, incoming: IncomingMail, *, limits: Limits | None = None) -> Sequence[str]:
-    """Stores the message for its recipients, a few in each transaction, all committed when this returns. If a
-    transaction fails, its recipients get a temporary failure, and the others have the message. So does a recipient
+def store(
+    engine: Engine, incoming: IncomingMail, *, limits: Limits | None = None, site: Site = NO_DOORS
+) -> Sequence[str]:
+    """Stores the message for its recipients, or has it act, a few in each transaction, all committed when this returns.
+    If a transaction fails, its recipients get a temporary failure, and the others have the message. So does a recipient
     whose mailbox has reached the daily `limits`."""
     replies: list[str] = []
     for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
         addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]
         try:
-            replies += _store_for(engine, addresses, incoming, limits=limits)
+            replies += _store_for(engine, addresses, incoming, limits=limits, site=site)
         except DBAPIError as error:
             logging.getLogger(__name__).warning("A mail could not be stored: %s", error_text(error))
             replies += [TEMPFAIL] * len(addresses)
     return replies
 
 
-def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None) -> list[str]:
+def _store_for(
+    engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None, site: Site
+) -> list[str]:
     full: dict[str, str] = {}
     original, has_null_sender = incoming.original, not incoming.mail_from
     with engine.begin() as connection:
@@ -104,11 +111,50 @@ def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail,
                     inbox.store(connection, user_email=owner, original=original, has_null_sender=has_null_sender)
             except QuotaReached as reached:
                 full[owner] = reached.name
+        replies = [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
+        for at, address in enumerate(addresses):
+            door = None if owners[at] else _door(connection, address, site)
+            if door is not None:
+                replies[at] = _act(connection, door, address, incoming, limits=limits)
     for quota in full.values():
         security_log.record("quota_reached", quota=quota)
-    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
+    return replies
 
 
-def _owner(engine: Engine, address: str) -> str | None:
+def _act(connection: Connection, door: Door, address: str, incoming: IncomingMail, *, limits: Limits | None) -> str:
+    """Have the mail act; returns the reply to it."""
+    person = door.owner(connection, original=incoming.original)
+    if person is None:
+        return doors.REFUSED
+    try:
+        with connection.begin_nested():
+            if limits is not None:
+                quotas.spend_mail(connection, limits, user_email=person.email, size=len(incoming.original))
+                quotas.spend_snooze(connection, limits, user_email=person.email)
+            doors.receive(
+                connection,
+                door,
+                person,
+                original=incoming.original,
+                address=address,
+                has_null_sender=not incoming.mail_from,
+            )
+    except QuotaReached as reached:
+        security_log.record("quota_reached", quota=reached.name)
+        return MAILBOX_FULL
+    return STORED
+
+
+def _is_known(engine: Engine, address: str, site: Site) -> bool:
     with engine.connect() as connection:
-        return inbox.owner(connection, address=address)
+        owner = inbox.owner(connection, address=address)
+        return owner is not None or _door(connection, address, site) is not None
+
+
+def _door(connection: Connection, address: str, site: Site) -> Door | None:
+    """The door at this address; None if there is none, or no domain is set for doors."""
+    local_part, _, domain = address.rpartition("@")
+    if not site.domain or domain.lower() != site.domain:
+        return None
+    answer = answers.find(connection, local_part=local_part, site=site)
+    return answer or addresses.find(connection, local_part=local_part, site=site)

@@ -39,6 +39,7 @@ from snoozer.mail.compose import ReminderWriter
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.server_limits import ServerLimits
 from snoozer.mail.smtp.url import SmtpServer
+from snoozer.notify.answer_notice import AnswerSender
 from snoozer.notify.push_channel import PushChannel, PushSender
 from snoozer.notify.send_loop import CONNECTIONS as SENDING_CONNECTIONS
 from snoozer.notify.send_loop import Sender, SendLoop
@@ -159,7 +160,16 @@ def run_worker(
             base_url=settings.base_url,
             stopping=stopping,
         )
-        senders: tuple[Sender[Any], ...] = (pushes, webhooks, notices)
+        answers = AnswerSender(
+            engine=webhooks.engine,
+            server=pool.server,
+            mail_from=settings.mail_from,
+            base_url=settings.base_url,
+            inbound_domain=settings.inbound_domain,
+            keys=settings.keys,
+            stopping=stopping,
+        )
+        senders: tuple[Sender[Any], ...] = (pushes, webhooks, notices, answers)
         if not drain:
             loops = {sender.word: SendLoop(sender) for sender in senders}
             for loop in loops.values():
@@ -201,7 +211,11 @@ def build_worker(
     """A worker with all its parts."""
     rng = Random()  # noqa: S311 - jitter of waits, guards nothing
     writer = ReminderWriter(
-        mail_from=settings.mail_from, base_url=settings.base_url, keys=settings.keys, instance=config.domain
+        mail_from=settings.mail_from,
+        base_url=settings.base_url,
+        keys=settings.keys,
+        instance=config.domain,
+        inbound_domain=settings.inbound_domain,
     )
     tools = Tools(
         pool=pool,

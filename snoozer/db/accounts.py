@@ -153,6 +153,10 @@ def end_everywhere(connection: Connection, *, account_id: int, kept_hash: str | 
     return len(execute(connection, "accounts/end_everywhere", **values).all())
 
 
+def change_mail_key(connection: Connection, *, id: int) -> None:
+    execute(connection, "accounts/change_mail_key", id=id)
+
+
 def session_owner(connection: Connection, *, token_hash: str) -> int | None:
     return execute(
         connection, "accounts/session_owner", token_hash=token_hash, idle_for=SESSION_IDLE_FOR

@@ -118,11 +118,14 @@ class BodyTemplate:
 class ReminderWriter:
     """Writes reminders: the same send has the same bytes in every process with the same templates and arguments."""
 
-    def __init__(self, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str) -> None:
-        """Raises ValueError without a key, and for values that cannot be part of a header."""
+    def __init__(
+        self, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str, inbound_domain: str = ""
+    ) -> None:
+        """Raises ValueError without a key, and for values that cannot be part of a header. With an `inbound_domain`,
+        a person can answer reminders."""
         if not keys:
             raise ValueError("A reminder cannot be signed without a key.")
-        self._keys = keys
+        self._keys, self._inbound_domain = keys, inbound_domain
         self._fields = write_fields(_fixed_fields(mail_from, instance))
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
@@ -154,6 +157,9 @@ class ReminderWriter:
         if thread := headers.thread_ids(send.thread_ids) or _own_id(send.message_id):
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
+        if self._inbound_domain:
+            answer = links.sign_address(send.snooze_id, send.scheduled_for, keys=keys)
+            fields.append(("Reply-To", f"{answer}@{self._inbound_domain}"))
         words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
         optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
@@ -205,18 +211,30 @@ def compose_notice(
     now: datetime,
     message_id: str,
     language: str = "en",
+    answers: str | None = None,
+    reply_to: str | None = None,
 ) -> bytes:
     """A mail about an account: its subject, which contains no word and so no secret, and its body,
-    which `words` fill."""
+    which `words` fill; an empty one is absent, and `about` is foreign text. It `answers` the mail with that id."""
     with speaking(language):
         subject = TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
-    fields = _fixed_fields(mail_from, instance) + _fields(to=to, subject=subject, at=now, message_id=message_id)
-    return write_fields(fields) + b"\r\n" + _notice_body(template, tuple(words), language).fill(words)
+    submitted = "auto-generated" if answers is None else "auto-replied"
+    fields = _fixed_fields(mail_from, instance, submitted)
+    fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
+    if answers is not None:
+        fields += [("In-Reply-To", answers), ("References", answers)]
+    if reply_to is not None:
+        fields.append(("Reply-To", reply_to))
+    words = {name: _quoted(headers.sanitize_line(word)) if name == "about" else word for name, word in words.items()}
+    present = {name: word for name, word in words.items() if word}
+    absent = tuple(name for name in words if name not in present)
+    body = _notice_body(template, tuple(present), absent, language)
+    return write_fields(fields) + b"\r\n" + body.fill(present)
 
 
 @cache
-def _notice_body(template: str, words: tuple[str, ...], language: str) -> BodyTemplate:
-    return BodyTemplate(template, words=words, texts={}, language=language)
+def _notice_body(template: str, words: tuple[str, ...], absent: tuple[str, ...], language: str) -> BodyTemplate:
+    return BodyTemplate(template, words=words, texts=dict.fromkeys(absent, ""), language=language)
 
 
 def compose_unreadable_folder(
@@ -237,17 +255,17 @@ def compose_unreadable_folder(
         subject = _("Not snoozed: %(folder)s", folder=folder)
     fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
     words = {"folder": _quoted(folder), "reason": _quoted(reason), "suggestions": ", ".join(suggestions)}
-    return write_fields(fields) + b"\r\n" + _notice_body("unreadable_folder", tuple(words), language).fill(words)
+    return write_fields(fields) + b"\r\n" + _notice_body("unreadable_folder", tuple(words), (), language).fill(words)
 
 
-def _fixed_fields(mail_from: str, instance: str) -> list[Field]:
+def _fixed_fields(mail_from: str, instance: str, submitted: str = "auto-generated") -> list[Field]:
     """The fields that all mails have; some prevent automatic replies (RFC 3834)."""
     address = headers.mail_from_address(mail_from)
     if not address:
         raise ValueError("MAIL_FROM must be an address such as Snoozer <snoozer@example.org>.")
     return [
         ("From", format_mailbox(headers.sender(mail_from).name or "Snoozer", address)),
-        ("Auto-Submitted", "auto-generated"),
+        ("Auto-Submitted", submitted),
         ("X-Auto-Response-Suppress", "All"),
         ("X-Snoozer-Instance", instance),
         *MULTIPART,

@@ -8,13 +8,16 @@ the page offers every act to anyone who may see the occurrence. Mails of earlier
 
 Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), action (1),
 phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
+
+The address to which a person answers a reminder has a token of its own, of the action "answer", in base32: mail systems
+do not keep the case of an address. It opens no page, and the token of a page is no address.
 """
 
 import binascii
 import hashlib
 import hmac
 import struct
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -23,7 +26,7 @@ from typing import Literal, get_args
 
 from snoozer.runtime.secret_keys import derive
 
-Action = Literal["done", "again", "see"]
+Action = Literal["done", "again", "see", "answer"]
 
 # By the path after a token: the action, and the phrase of a button for "again".
 ACTS: dict[str, tuple[Action, str | None]] = {
@@ -34,6 +37,8 @@ ACTS: dict[str, tuple[Action, str | None]] = {
 }
 
 ACTIVE_FOR = timedelta(days=30)
+# How the address to which a person answers a reminder begins.
+ANSWER = "r+"
 MAX_PHRASE_LENGTH = 100
 
 _ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -43,6 +48,7 @@ _MAC_BYTES = 16
 _MAX_TOKEN_LENGTH = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_ADDRESS_LENGTH = -(-8 * (_HEAD.size + 1 + _MAC_BYTES) // 5)
 _mail_key = partial(derive, purpose=b"snoozer mail link")
 
 
@@ -80,7 +86,34 @@ def sign(link: Link, *, keys: Sequence[str]) -> str:
 
 def verify(token: str, *, keys: Sequence[str]) -> Link:
     """The link that was signed with any key of the ring. Raises InvalidLink for any other string."""
-    raw = _decode(token)
+    link = _verify(_decode(token), keys=keys)
+    if link.action == "answer":
+        raise InvalidLink
+    return link
+
+
+def sign_address(snooze_id: int, scheduled_for: datetime, *, keys: Sequence[str]) -> str:
+    """The local part, of 63 characters, of the address to which a person answers the reminder of this occurrence."""
+    token = sign(Link(snooze_id=snooze_id, scheduled_for=scheduled_for, action="answer"), keys=keys)
+    return ANSWER + b32encode(_decode(token)).rstrip(b"=").decode("ascii").lower()
+
+
+def verify_address(local_part: str, *, keys: Sequence[str]) -> Link:
+    """The occurrence whose reminder is answered at this address. Raises InvalidLink for any other string."""
+    token = local_part.lower().removeprefix(ANSWER)
+    if len(ANSWER + token) != len(local_part) or len(token) != _ADDRESS_LENGTH or not token.isascii():
+        raise InvalidLink
+    try:
+        raw = b32decode(token.upper() + "=" * (-len(token) % 8))
+    except binascii.Error:
+        raise InvalidLink from None
+    link = _verify(raw, keys=keys)
+    if link.action != "answer" or b32encode(raw).rstrip(b"=") != token.upper().encode("ascii"):
+        raise InvalidLink
+    return link
+
+
+def _verify(raw: bytes, *, keys: Sequence[str]) -> Link:
     body, mac = raw[:-_MAC_BYTES], raw[-_MAC_BYTES:]
     matches = [hmac.compare_digest(_mac(key, body), mac) for key in map(_mail_key, keys)]
     if not any(matches):
@@ -111,7 +144,7 @@ def occurrence_id(token: str) -> str:
 
 def _pack_action(action: Action, phrase: str | None) -> bytes:
     if action not in _ACTIONS or (phrase and len(phrase) > MAX_PHRASE_LENGTH):
-        raise ValueError("A link may ask for done, again or see, with a phrase of at most 100 characters.")
+        raise ValueError("A link may ask for done, again, see or answer, with a phrase of at most 100 characters.")
     return bytes((_ACTIONS.index(action),)) + (phrase or "").encode("utf-8")
 
 

@@ -20,7 +20,8 @@ _ADDRESS = re.compile(r"\(?<?(?:https?://|mailto:)[^\s<>]+>?\)?", re.IGNORECASE)
 _QUOTED = re.compile(r"\s*[>|]")
 # The line above a quote: "On Monday, Bob wrote:".
 _INTRODUCTION = re.compile(
-    r"(?:on|am|le|el|il|em|op)\b.{3,300}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef)\b.{0,80}:",
+    r"(?:on|am|le|el|il|em|op)\b.{3,300}\b(?:wrote|schrieb|a écrit|escribió|ha scritto|escreveu|schreef)\b.{0,120}:"
+    r"|.{2,200}\b(?:wrote (?:on|at)|schrieb am)\b.{3,100}:",
     re.IGNORECASE,
 )
 _FORWARDED = re.compile(
@@ -40,7 +41,7 @@ def snippet(text: str) -> str:
     """The first words of a text, at most MAX_LENGTH characters; empty if it has none. Quotes, and the heads of
     forwarded messages, are left out, unless there is no other text."""
     lines = [line[:_MAX_LINE] for line in text[:_WITHIN].splitlines()]
-    own = _joined(line for line in lines if not (_QUOTED.match(line) or _is_head(line.strip())))
+    own = _joined(line for line in lines if not (_QUOTED.match(line) or is_head(line.strip())))
     return own or _joined(line.lstrip("> |") for line in lines)
 
 
@@ -68,5 +69,11 @@ def _joined(lines: Iterable[str]) -> str:
     return sanitize_line(" ".join(words), limit=MAX_LENGTH)
 
 
-def _is_head(line: str) -> bool:
-    return bool(_INTRODUCTION.fullmatch(line) or _FORWARDED.fullmatch(line) or _FIELD.fullmatch(line))
+def is_introduction(line: str) -> bool:
+    """Whether the line introduces a quote."""
+    return bool(_INTRODUCTION.fullmatch(line))
+
+
+def is_head(line: str) -> bool:
+    """Whether the line introduces a quote or a forwarded message, or is a header field of one."""
+    return bool(is_introduction(line) or _FORWARDED.fullmatch(line) or _FIELD.fullmatch(line))

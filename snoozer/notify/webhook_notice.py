@@ -3,7 +3,6 @@
 It has no ledger: after a crash following its dot it is sent again, with the same Message-ID. It names no address.
 """
 
-import logging
 from datetime import UTC, datetime, timedelta
 from threading import Event
 
@@ -13,18 +12,14 @@ from snoozer.db import webhooks as ledger
 from snoozer.db.webhooks import Notice
 from snoozer.mail import headers
 from snoozer.mail.compose import compose_notice
-from snoozer.mail.smtp import client
-from snoozer.mail.smtp.errors import NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.mail.smtp.url import SmtpServer
+from snoozer.notify import notice_mail
 from snoozer.notify.webhook_message import OFF_WORDS
 from snoozer.translations import gettext as _
 from snoozer.translations import language_of, speaking
 
-log = logging.getLogger(__name__)
-
 # A notice that is held longer than this is tried again.
 LEASE = timedelta(minutes=15)
-MAIL_SECONDS = 15.0
 
 
 class NoticeSender:
@@ -47,11 +42,16 @@ class NoticeSender:
 
     def send(self, claimed: Notice) -> None:
         """Send one notice. If the mail server temporarily refuses it, it is due again when the lease is over."""
+        if notice_mail.deliver(self._server, self._compose(claimed), mail_from=self._mail_from, to=claimed.email):
+            with self._engine.begin() as connection:
+                ledger.end_notice(connection, notice=claimed)
+
+    def _compose(self, claimed: Notice) -> bytes:
         domain = headers.mail_from_domain(self._mail_from)
         language = language_of(claimed.locale)
         with speaking(language):
             reason = _(OFF_WORDS[claimed.off_reason])
-        message = compose_notice(
+        return compose_notice(
             "webhook_off",
             {"reason": reason, "link": f"{self._base_url}/settings/webhooks/{claimed.id}"},
             to=claimed.email,
@@ -61,21 +61,6 @@ class NoticeSender:
             message_id=f"<webhook-off.{claimed.id}.{int(claimed.off_at.timestamp())}@{domain}>",
             language=language,
         )
-        try:
-            client.deliver(
-                self._server,
-                helo=domain,
-                mail_from=headers.mail_from_address(self._mail_from),
-                rcpt_to=claimed.email,
-                message=message,
-                deadline=MAIL_SECONDS,
-            )
-        except (ServerUnavailable, NoReplyAfterData, Rejected) as error:
-            log.warning("the notice of a webhook was not sent: %s", type(error).__name__)
-            if not (isinstance(error, Rejected) and error.permanent):
-                return
-        with self._engine.begin() as connection:
-            ledger.end_notice(connection, notice=claimed)
 
     def release_failed(self, claimed: Notice) -> None:
         """Do nothing: the notice is due again when its lease is over."""

@@ -10,6 +10,9 @@ from snoozer.queue.changes import Chosen, Terms
 from snoozer.queue.promise import DEFAULT_OPTIONS, EnqueueOptions, ReminderTime
 from snoozer.snoozes.input import Message, SnoozeError, ended_recurrence
 from snoozer.timephrase.result import ParsedTime
+from snoozer.translations import N_
+
+MAY_ARRIVE = N_("A reminder was on its way already, so it may still arrive.")
 
 
 class By(NamedTuple):

@@ -48,7 +48,6 @@ POLLING_STATEMENTS = frozenset(
         "deletions/next",
         "ledger/list_sought",
         "messages/list_without_snippet",
-        "messages/next_return",
         "messages/list_work",
         "messages/next_returns",
         "queue/extend",

@@ -19,7 +19,8 @@ from snoozer.timephrase.recurrence import Recurrence
 from tests.api_sites import a_site
 from tests.db import transitions
 from tests.db.transitions import mark_uncertain_one, refuse_one, release_one
-from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_snooze, now, the_row
+from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_snooze, an_original, now, the_row
+from tests.mail_doors import DOMAIN, a_mail, mail_doors, text_of
 from tests.web.bulk_forms import toast
 from tests.web.page_forms import press_undo
 from tests.web.reminders import an_old_link
@@ -218,6 +219,32 @@ def link(path: str, *, by_mail: bool = True, **fields: Any) -> Act:
     return act
 
 
+def answer(line: str) -> Act:
+    """An answer to the reminder of the snooze's promise, or to the mail that confirmed it."""
+
+    def act(site: Site, id: int) -> Answer:
+        with mail_doors(site.engine, site.settings) as doors:
+            number = len(doors.rows("SELECT id FROM mail_acts"))
+            mail = a_mail(line, fields=[f"X-Number: {number}"])
+            assert doors.deliver(mail, doors.answer_address(id)) == ["250 2.0.0 Kept"]
+            (sent,) = doors.answers()
+        text = text_of(sent)
+        undo = (lambda: answer("undo")(site, id)) if "Snoozed: " in text or "Paused: " in text else None
+        return Answer(text=text, may_arrive=MAY_ARRIVE in text, undo=undo)
+
+    return act
+
+
+def address(site: Site, id: int) -> Answer:
+    """A mail with the Message-ID of the snooze, to an address with a time and the person's key."""
+    mail = an_original(message_id=the_row(site.engine, id).message_id)
+    with mail_doors(site.engine, site.settings) as doors:
+        [(key,)] = doors.rows("SELECT mail_key FROM accounts")
+        assert doors.deliver(mail, f"{TIME:%Y-%m-%dt%H%M}+{key}@{DOMAIN}") == ["250 2.0.0 Kept"]
+        (sent,) = doors.answers()
+    return Answer(text=text_of(sent), may_arrive=MAY_ARRIVE in text_of(sent))
+
+
 def operator(act: str) -> Act:
     def perform(site: Site, id: int) -> Answer:
         form = {"act": act, "id": id, "as_of": (now() + DAY).isoformat(), "why": "mended", "from": "case"}
@@ -296,6 +323,9 @@ DOORS: Mapping[str, Mapping[str, Act]] = {
     | {act: many(act) for act in ("wake", "skip", "pause", "resume", "cancel", "done")},
     "link": {"done": link("/done"), "again": link("/again", **_AT)},
     "button": {"done": link("/done", by_mail=False), "again": link("/again", by_mail=False, **_AT)},
+    "answer": dict.fromkeys(("once", "again"), answer(f"{PHRASE} UTC"))
+    | {act: answer(act) for act in ("done", "cancel", "pause")},
+    "address": {"snooze": address},
     "operator": {"reactivate": operator("reactivate"), "dismiss": operator("dismiss")},
     "sql": {"snooze": sql(UPSERT), "move": sql(DELAY), "pause": sql(PAUSE), "rerun": sql(RERUN), "cancel": sql(CANCEL)},
     "command": {

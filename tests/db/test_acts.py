@@ -53,6 +53,11 @@ done@page       =       =       =       =       =       =       =       =       
 done@selection  =       =       =       =       =       =       =       =       =       =       =       =       =
 done@link       .       .       .       .       .       cancel  follow  cancel  cancel  .       done    .       done
 done@button     .       .       .       .       .       cancel+ follow+ cancel  cancel  .       done    .       done
+done@answer     -ahead  -ahead  -ahead  -ahead  -ahead  cancel  follow  cancel  cancel  -ahead  done    -over   done
+once@answer     move    move    move    move    move    .       .       .       .       move    .       -over   .
+again@answer    .       .       .       .       .       move    .       move    move    .       anew    .       anew
+cancel@answer   cancel  cancel  cancel  cancel  cancel  .       cancel  .       .       cancel  .       -over   .
+pause@answer    pause   pause   -paused pause   pause   -over   pause   -over   -over   pause   -over   -over   -over
 again@link      .       .       .       .       .       move    .       move    move    .       anew    .       anew
 again@button    .       .       .       .       .       move+   .       move    move    .       anew    .       anew
 inbox           cancel  cancel  =       cancel  cancel  cancel+ cancel+ cancel+ cancel  cancel  =       =       =
@@ -79,6 +84,8 @@ page|api resume: paused
 page note: asleep held
 page|selection inbox: asleep
 page cancel: resting
+answer once: asleep repeating
+answer pause: asleep repeating held
 selection snooze: asleep
 selection|many move: asleep repeating paused retry
 page|selection|api|many wake: asleep repeating paused

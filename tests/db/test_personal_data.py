@@ -44,6 +44,7 @@ NOT_EXPORTED = {
     "audit_log": "what operators did, by ids",
     "case_views": "how an operator looks at cases; it names people by ids of snoozes",
     "bulk_acts": "what snoozes were before an act on many, of a day, for its Undo",
+    "mail_acts": "mails that acted, of two weeks, so that each acts once",
     "imports": "what was read of a file and not confirmed, of a day",
     "import_rows": "what was read of a file and not confirmed, of a day",
     "imported_jobs": "which snooze another scheduler's job became",

@@ -37,6 +37,18 @@ def test_the_header_contract(a_send: Sends) -> None:
     assert [part.get_content_type() for part in read.walk()] == ["multipart/alternative", "text/plain", "text/html"]
 
 
+def test_with_a_domain_for_answers_a_reminder_has_an_address_of_its_own(a_send: Sends) -> None:
+    """The same for the same row: a second copy has the same bytes."""
+    mails = [reminder(a_send(), inbound_domain="in.snoozer.example") for _ in range(2)]
+    assert mails[0] == mails[1]
+    local_part, _, domain = opened(mails[0])["Reply-To"].partition("@")
+    assert (len(local_part), domain) == (63, "in.snoozer.example")
+    for written in (local_part, local_part.upper()):
+        link = links.verify_address(written, keys=KEYS[::-1])
+        assert (link.snooze_id, link.scheduled_for) == (42, PROMISED)
+    assert opened(reminder(a_send(snooze_id=43), inbound_domain="in.snoozer.example"))["Reply-To"] != local_part
+
+
 def test_the_same_row_gives_the_same_bytes_in_every_process(a_send: Sends) -> None:
     program = (
         "import sys, hashlib, pickle; from snoozer.mail.compose import ReminderWriter\n"

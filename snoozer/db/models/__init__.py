@@ -23,6 +23,7 @@ from snoozer.db.models.digest import Digest, DigestMember
 from snoozer.db.models.feed import StoredFeed
 from snoozer.db.models.imports import Import, ImportRow
 from snoozer.db.models.list_change import ListChange, ListCheckpoint
+from snoozer.db.models.mail_act import MailAct
 from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn
 from snoozer.db.models.message import MailboxMessage, MessageOriginal, is_kept_by, is_message_of
 from snoozer.db.models.operation import OperationMember, StoredOperation

@@ -23,12 +23,14 @@ from snoozer.db.roles import GROUP_ROLE_LIFETIME, Role
 from snoozer.db.scopes import ALL_SCOPES
 
 NOW = text("now()")
+NEW_MAIL_KEY = text("substr(replace((gen_random_uuid())::text, '-'::text, ''::text), 1, 20)")
 
 
 class Account(Base):
     """A person. `email` is lower case; reminders go to it only once it is verified. `browsers_forgotten` counts how
     often the person signed out everywhere. A command or an admin sets `given_role`. The groups that the organisation's
-    provider named at the last sign-in there set `group_role`, which is None once that is GROUP_ROLE_LIFETIME ago."""
+    provider named at the last sign-in there set `group_role`, which is None once that is GROUP_ROLE_LIFETIME ago.
+    Mail to an address with the `mail_key` acts for the person."""
 
     __tablename__ = "accounts"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -47,8 +49,12 @@ class Account(Base):
         case((group_role_at > func.clock_timestamp() - GROUP_ROLE_LIFETIME, stored_group_role))
     )
     signed_in_at: Mapped[datetime | None]
+    mail_key: Mapped[str] = mapped_column(server_default=NEW_MAIL_KEY)
 
-    __table_args__ = (UniqueConstraint("email", name="uq_accounts_email"),)
+    __table_args__ = (
+        UniqueConstraint("email", name="uq_accounts_email"),
+        UniqueConstraint("mail_key", name="uq_accounts_mail_key"),
+    )
 
     @property
     def role(self) -> Role:

@@ -17,6 +17,7 @@ from snoozer.db import (
     audit,
     imports,
     list_changes,
+    mail_acts,
     mailbox_store,
     minutes,
     notifications,
@@ -135,9 +136,9 @@ def prune_changes(engine: Engine) -> None:
 
 
 def prune(engine: Engine) -> None:
-    """Delete dead workers, old sign-ins, sessions, idempotency keys, usage of quotas, messages that are back, pushes,
-    webhooks and operations that ended long ago, and unconfirmed imports; end roles by groups that are a day old; enter
-    in the ledger the reminders of digests."""
+    """Delete dead workers, old sign-ins, sessions, idempotency keys, usage of quotas, messages that are back, mails
+    that acted, pushes, webhooks and operations that ended long ago, and unconfirmed imports; end roles by groups that
+    are a day old; enter in the ledger the reminders of digests."""
     run_exclusive(engine, "forget workers", workers.prune)
     prune_operations = partial(operations.prune, older_than=KEEP_OPERATIONS, batch_size=MAX_PRUNED)
     while run_exclusive(engine, "forget operations", prune_operations):
@@ -147,6 +148,7 @@ def prune(engine: Engine) -> None:
     for name, chore, size in (
         ("settle digests", digests.settle, BATCH_SIZE),
         ("forget mailbox messages", mailbox_store.prune, MAX_PRUNED),
+        ("forget mail acts", mail_acts.prune, MAX_PRUNED),
         ("forget sign-ins", accounts.prune_expired, MAX_PRUNED),
         # Small batches, because an import may have thousands of rows.
         ("forget imports", imports.prune, 10),

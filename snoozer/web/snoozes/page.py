@@ -12,6 +12,7 @@ from snoozer.db.queries import snoozes as queries
 from snoozer.mailboxes.read.keys import MessageKey
 from snoozer.snoozes import acts
 from snoozer.snoozes.acts import By
+from snoozer.snoozes.decision import MAY_ARRIVE
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.result import ParseError
 from snoozer.translations import gettext as _
@@ -20,7 +21,7 @@ from snoozer.web.context import ROUTE, flash, found_or_404
 from snoozer.web.forms import back
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form, status_of, with_series
 from snoozer.web.text.history import history_lines
-from snoozer.web.text.phrase_text import MAY_ARRIVE, phrase_text
+from snoozer.web.text.phrase_text import phrase_text
 from snoozer.web.text.reply_text import reply_text
 from snoozer.web.text.status import was_it_sent
 from snoozer.web.text.version import check_version, version_of

@@ -16,7 +16,6 @@ from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_UPCOMING = 5
 _UNLESS_REPLIED = {"cancel_on_reply": N_("unless a reply comes"), "until_reply": N_("or until a reply comes")}
-MAY_ARRIVE = N_("A reminder was on its way already, so it may still arrive.")
 UNREADABLE = N_("Repeats in a way that this page cannot read")
 
 

@@ -27,7 +27,7 @@ WHERE started_at <> pg_postmaster_start_time()
 
 -- name: side_work
 -- What waits besides mails: the seconds until the next kept message returns to the inbox, and what is due already: rests
--- to be computed, and notifications to be claimed or swept.
+-- to be computed, notifications to be claimed or swept, and answers to mails.
 SELECT
     (
         SELECT extract(epoch FROM min(GREATEST(returns_at, deferred_until)) - clock_timestamp())
@@ -71,6 +71,14 @@ SELECT
             SELECT 1
             FROM webhook_endpoints
             WHERE notice_at <= clock_timestamp()
+        )
+        UNION ALL
+        SELECT 'answer'
+        WHERE EXISTS (
+            SELECT 1
+            FROM mail_acts
+            WHERE due_at <= clock_timestamp()
+              AND received_at > clock_timestamp() - INTERVAL '1 day'
         )
     ) AS due
 

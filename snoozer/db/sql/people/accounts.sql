@@ -8,6 +8,12 @@ WHERE NOT EXISTS (
 ON CONFLICT (issuer, subject) DO NOTHING
 RETURNING account_id
 
+-- name: change_mail_key
+-- Give an account another key: mail to its former addresses is refused from now on.
+UPDATE accounts
+SET mail_key = DEFAULT
+WHERE id = :id
+
 -- name: clear_presets
 -- Delete the person's own presets; the language's defaults are offered again.
 DELETE FROM account_presets

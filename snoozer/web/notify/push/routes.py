@@ -16,12 +16,13 @@ from snoozer.notify.push_message import BUTTONS
 from snoozer.people import quotas
 from snoozer.people.quotas import QuotaReached
 from snoozer.snoozes import input, occurrences
+from snoozer.snoozes.decision import MAY_ARRIVE
 from snoozer.snoozes.occurrences import Occurrence
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import found_or_404
-from snoozer.web.text.phrase_text import MAY_ARRIVE, asleep_until_text
+from snoozer.web.text.phrase_text import asleep_until_text
 from snoozer.web.text.time_format import TimeFormatter
 
 blueprint = Blueprint("push", __name__, url_prefix="/push")

@@ -44,6 +44,7 @@ NO_ZONE = N_(
 )
 NO_TOKEN_WORKS = N_("No API token works any more.")
 NO_FEED_WORKS = N_("No address of a feed works any more.")
+MAIL_PHRASES = ("tomorrow8am", "3d", "monday9am", "next-week", "every-monday")
 MANY_ZONES = N_("That may be more than one zone. Choose the one whose clock is yours:")
 
 
@@ -127,6 +128,30 @@ def save_presets(account: Account) -> ResponseReturnValue:
             accounts.save_presets(connection, account_id=account.id, presets=pairs)
     flash(_("Saved. The sheet offers these times now."))
     return redirect(url_for(".show", _anchor="presets"), code=303)
+
+
+@blueprint.get("/addresses.vcf")
+@login_required
+def address_card(account: Account) -> ResponseReturnValue:
+    """The addresses at which a mail is snoozed, as a contact."""
+    addresses = _mail_addresses(account)
+    if not addresses:
+        abort(404)
+    lines = ["BEGIN:VCARD", "VERSION:3.0", "N:Snoozer;;;;", "FN:Snoozer", *(f"EMAIL:{one}" for one in addresses)]
+    response = make_response("\r\n".join([*lines, "END:VCARD", ""]))
+    response.content_type = "text/vcard; charset=utf-8"
+    response.headers["Content-Disposition"] = 'attachment; filename="snoozer.vcf"'
+    return response
+
+
+@blueprint.post("/addresses")
+@login_required
+def change_addresses(account: Account) -> ResponseReturnValue:
+    """Gives the person new addresses; mail to the former ones is refused."""
+    with context.transaction() as connection:
+        accounts.change_mail_key(connection, id=account.id)
+    flash(_("These are your addresses now. The former ones do not work any more."))
+    return redirect(url_for(".show", _anchor="addresses"), code=303)
 
 
 @blueprint.post("/theme")
@@ -235,6 +260,12 @@ def _saved_text(zone: str, moved: int) -> str:
     )
 
 
+def _mail_addresses(account: Account) -> list[str]:
+    """Some of the addresses at which the person's mail is snoozed; none without a domain."""
+    domain = context.settings().inbound_domain
+    return [f"{phrase}+{account.mail_key}@{domain}" for phrase in MAIL_PHRASES] if domain else []
+
+
 def _page(
     connection: Connection,
     account: Account,
@@ -263,6 +294,7 @@ def _page(
         own=own is not None,
         adding=adding,
         none_left=none_left,
+        addresses=_mail_addresses(account),
         sessions=sessions.list_sessions(connection, account_id=account.id, session=get_cookie("session") or ""),
         max_presets=preset_form.MAX_PRESETS,
         max_label_length=preset_form.MAX_LABEL_LENGTH,

@@ -1,0 +1,127 @@
+"""Mail by which a person acts: an answer to a reminder, or mail to an address that names a time.
+
+Each mail acts once, in the transaction that its 250 confirms, and is answered by one mail. Mail of machines and lists
+does nothing, and nothing answers it.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Protocol
+
+from sqlalchemy import Connection, select
+
+from snoozer.db import mail_acts
+from snoozer.db.mail_acts import Heard
+from snoozer.db.models import Account
+from snoozer.db.statements import database_time
+from snoozer.mail import message_parser
+from snoozer.snoozes import input
+from snoozer.snoozes.input import SnoozeError
+from snoozer.timephrase.result import ParsedTime
+from snoozer.translations import gettext as _
+from snoozer.translations import language_of, speaking
+
+ADDRESS_ROUTE = "address"
+REFUSED = "550 5.7.1 This mail does not prove that it is from the owner of an account here"
+# People write to Snoozer in their own language or in the other one.
+_LOCALES = {"en": "de_DE", "de": "en_GB"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """The owner of an account that is open."""
+
+    email: str
+    zone: str
+    locale: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mail:
+    """A mail to a door; `now` is the database's time."""
+
+    original: bytes
+    person: Person
+    now: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class Site:
+    """The domain of the doors' addresses, empty if there are none, and the keys that signed them. `authserv_id` is the
+    host whose Authentication-Results count, empty if there is none."""
+
+    domain: str = ""
+    keys: Sequence[str] = ()
+    authserv_id: str = ""
+
+
+NO_DOORS = Site()
+
+
+class Door(Protocol):
+    """The act of mail to one address."""
+
+    def owner(self, connection: Connection, *, original: bytes) -> Person | None:
+        """The person who acts by this mail; None if the mail does not prove who that is."""
+
+    def act(self, connection: Connection, mail: Mail) -> Heard:
+        """Act, and return what to answer. Raises SnoozeError for what cannot be read."""
+
+
+def receive(
+    connection: Connection, door: Door, person: Person, *, original: bytes, address: str, has_null_sender: bool
+) -> None:
+    """Have a mail act, and enter its answer. A mail that comes again does nothing."""
+    head = message_parser.parse_reply(original, has_null_sender=has_null_sender)
+    if head.automatic:
+        return
+    sha256 = hashlib.sha256(original + address.lower().encode()).hexdigest()
+    id = mail_acts.begin(connection, email=person.email, sha256=sha256)
+    if id is None:
+        return
+    mail = Mail(original=original, person=person, now=database_time(connection))
+    with speaking(language_of(person.locale)):
+        try:
+            heard = door.act(connection, mail)
+        except SnoozeError as error:
+            heard = unread(error)
+    mail_acts.answer(connection, id=id, heard=heard, message_id=head.message_id)
+
+
+def person_of(connection: Connection, *, email: str) -> Person | None:
+    """The owner of this verified address; None if the account is closed or there is none."""
+    account = select(Account.email, Account.zone, Account.locale).where(
+        Account.email == email.lower(), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
+    )
+    row = connection.execute(account).first()
+    return None if row is None else Person(email=row.email, zone=row.zone, locale=row.locale)
+
+
+def read_time(phrase: str, mail: Mail) -> ParsedTime:
+    """The time of a phrase in the person's language or the other one. Raises SnoozeError in the person's."""
+    read = partial(input.parse_phrase, phrase, now=mail.now, zone=mail.person.zone)
+    try:
+        return read(locale=mail.person.locale)
+    except SnoozeError as error:
+        if error.code != "unrecognised":
+            raise
+        try:
+            return read(locale=_LOCALES[language_of(mail.person.locale)])
+        except SnoozeError:
+            raise error from None
+
+
+def understood(time: ParsedTime) -> str:
+    return _("Snoozed: %(reading)s", reading=time.sentence)
+
+
+def unread(error: SnoozeError) -> Heard:
+    """Nothing was done, because the text is no time that can be set."""
+    text = _("Your mail was not understood, so nothing was changed.")
+    words = {"text": text, "reason": error.message}
+    if error.suggestions:
+        words["suggestions"] = " · ".join(error.suggestions)
+    return Heard(understood=False, words=words)
