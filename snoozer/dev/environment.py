@@ -12,6 +12,8 @@ from snoozer.settings import UP_FILE, Settings
 
 OWNER = "you@snoozer.example"
 MAIL_FROM = "Snoozer <snoozer@snoozer.example>"
+# Of the addresses that act, while all mail stays on this machine.
+LOCAL_DOMAIN = "snooze.localhost"
 
 
 def load_user_settings(home: Path) -> Settings:
@@ -45,6 +47,7 @@ def write_up_file(
         "MAIL_FROM": given.mail_from or MAIL_FROM,
         "PORT": port,
         "SNOOZER_INBOUND_PORT": inbound_port,
+        "SNOOZER_INBOUND_DOMAIN": given.inbound_domain or ("" if given.smtp_url.get_secret_value() else LOCAL_DOMAIN),
         "SNOOZER_SINK": not given.smtp_url.get_secret_value(),
         "SNOOZER_INSECURE_TRANSPORT": given.insecure_transport,
         "SNOOZER_ALLOW_PRIVATE_MAILBOXES": allow_private_mailboxes,

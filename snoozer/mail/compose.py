@@ -214,10 +214,11 @@ def compose_notice(
     answers: str | None = None,
     reply_to: str | None = None,
 ) -> bytes:
-    """A mail about an account: its subject, which contains no word and so no secret, and its body,
-    which `words` fill; an empty one is absent, and `about` is foreign text. It `answers` the mail with that id."""
+    """A mail about an account: its subject, which contains no secret, and its body, which `words` fill; an empty one is
+    absent. `about` is foreign text, the subject of the mail that this one `answers`, and its subject has it, too."""
+    about = headers.sanitize_line(words.get("about", ""))
     with speaking(language):
-        subject = TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
+        subject = f"Re: {about}" if about else TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
     submitted = "auto-generated" if answers is None else "auto-replied"
     fields = _fixed_fields(mail_from, instance, submitted)
     fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
@@ -225,8 +226,7 @@ def compose_notice(
         fields += [("In-Reply-To", answers), ("References", answers)]
     if reply_to is not None:
         fields.append(("Reply-To", reply_to))
-    words = {name: _quoted(headers.sanitize_line(word)) if name == "about" else word for name, word in words.items()}
-    present = {name: word for name, word in words.items() if word}
+    present = {name: word for name, word in (dict(words) | {"about": _quoted(about)}).items() if word}
     absent = tuple(name for name in words if name not in present)
     body = _notice_body(template, tuple(present), absent, language)
     return write_fields(fields) + b"\r\n" + body.fill(present)

@@ -62,6 +62,7 @@ def test_a_mail_with_the_key_is_snoozed_once(doors: MailDoors, phrase: str, days
     content = text_of(answer)
     assert "Snoozed: " in content
     assert "Note to self" in content
+    assert answer["Subject"] == "Re: Note to self"
     assert "https://snoozer.example/snoozes/" in content
     assert doors.deliver(a_mail("undo"), answer["Reply-To"]) == ["250 2.0.0 Kept"]
     assert snoozes(doors) == []
