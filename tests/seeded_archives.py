@@ -33,7 +33,7 @@ def _many_bombs(dice: Random) -> bytes:
 
 def _many_members(dice: Random) -> bytes:
     names = ("{}.eml", "{}/", "x/{}.txt", "../{}.eml", "{}" + "n" * 200 + ".eml")
-    # Those that are fewer than a thousand messages are kept.
+    # Archives of fewer than a thousand messages are imported.
     count = dice.choice((1, 40, 200, 2_500, 9_000))
     return archive([member(name=dice.choice(names).format(number), method="deflate") for number in range(count)])
 
@@ -82,7 +82,7 @@ def _hostile_messages(dice: Random) -> bytes:
 
 
 def _packed_otherwise(dice: Random) -> bytes:
-    """What other programs make of a mailbox."""
+    """A mailbox in the formats of other programs."""
     mbox = b"From a@b Thu Jan  1 00:00:00 1970\n" + some(dice, (MESSAGE, b"From \n", b"\0" * 99), size=MIB)
     if dice.random() < 0.3:
         return mbox

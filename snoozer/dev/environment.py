@@ -12,7 +12,7 @@ from snoozer.settings import UP_FILE, Settings
 
 OWNER = "you@snoozer.example"
 MAIL_FROM = "Snoozer <snoozer@snoozer.example>"
-# Of the addresses that act, while all mail stays on this machine.
+# The domain of the addresses that act, while all mail stays on this machine.
 LOCAL_DOMAIN = "snooze.localhost"
 
 

@@ -111,7 +111,7 @@ def test_a_picture_that_is_too_large_is_left_out() -> None:
 
 
 def test_a_picture_that_is_shown_hundreds_of_times_is_copied_a_few_times() -> None:
-    """A page of 5 kB became one of 24 MB, which took more than a second."""
+    """A page of 5 kB became 24 MB, which took more than a second."""
     picture = "data:image/png;base64," + "A" * 300_000
     made = sanitize('<img src="cid:x" alt="x">' * 300, pictures={"x": picture})
     assert len(made) < html_sanitizer.MAX_EMBEDDED + 10_000

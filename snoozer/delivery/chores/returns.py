@@ -31,7 +31,7 @@ NO_WAKES: Mapping[str, Callable[[], None]] = {}
 
 @dataclass(frozen=True, kw_only=True)
 class SideWork:
-    """What waits besides mails: the seconds until the next kept message returns (0 if one is due, infinity if none
+    """The work besides reminders: the seconds until the next kept message returns (0 if one is due, infinity if none
     waits), and what is `due`: "rest" for rests to be computed, and the words of senders."""
 
     returns_in: float

@@ -28,7 +28,7 @@ MAX_REPEATING = 2_000
 # Dates of repetitions that are counted for one file, which takes less than a second.
 MAX_STEPS = 100_000
 MAX_PRESETS = 12
-# Those of an export are far fewer, and come first; others are ignored.
+# An export has far fewer; columns after these are ignored.
 MAX_COLUMNS = 100
 _MARK = b"\xef\xbb\xbf"
 

@@ -26,8 +26,8 @@ DELETE FROM server_starts
 WHERE started_at <> pg_postmaster_start_time()
 
 -- name: side_work
--- What waits besides mails: the seconds until the next kept message returns to the inbox, and what is due already: rests
--- to be computed, notifications to be claimed or swept, and answers to mails.
+-- The work of a worker besides reminders: the seconds until the next kept message returns to the inbox, and the kinds of
+-- work that are due: rests to be computed, notifications to be claimed or swept, and answers to mails.
 SELECT
     (
         SELECT extract(epoch FROM min(GREATEST(returns_at, deferred_until)) - clock_timestamp())
