@@ -31,6 +31,8 @@ MAILBOX_FULL = "452 4.2.2 This mailbox has taken as much mail as it takes in a d
 # A transaction holds its locks until it ends.
 RECIPIENTS_AT_ONCE = 10
 
+_log = logging.getLogger(__name__)
+
 
 @click.command("inbound")
 def command() -> None:
@@ -44,7 +46,7 @@ def command() -> None:
             return
     flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
     server = start_server(engine, given)
-    logging.getLogger(__name__).info("taking mail by %s on %s:%d", given.inbound_protocol, server.host, server.port)
+    _log.info("taking mail by %s on %s:%d", given.inbound_protocol, server.host, server.port)
     stopping.wait()
     server.stop()
     flush()
@@ -82,23 +84,24 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
 def store(
     engine: Engine, incoming: IncomingMail, *, limits: Limits | None = None, site: Site = NO_DOORS
 ) -> Sequence[str]:
-    """Stores the message for its recipients, or has it act, a few in each transaction, all committed when this returns.
-    If a transaction fails, its recipients get a temporary failure, and the others have the message. So does a recipient
-    whose mailbox has reached the daily `limits`."""
+    """Stores the message for its recipients, a few in each transaction, or has it act, in a transaction for each
+    address; all are committed when this returns. If a transaction fails, its recipients get a temporary failure, and
+    the others have the message. So does a recipient whose mailbox has reached the daily `limits`."""
     replies: list[str] = []
     for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
         addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]
         try:
-            replies += _store_for(engine, addresses, incoming, limits=limits, site=site)
+            replies += _store_for(engine, addresses, incoming, limits=limits)
         except DBAPIError as error:
-            logging.getLogger(__name__).warning("A mail could not be stored: %s", error_text(error))
+            _log.warning("A mail could not be stored: %s", error_text(error))
             replies += [TEMPFAIL] * len(addresses)
-    return replies
+    return [
+        _act(engine, address, incoming, limits=limits, site=site) if reply == UNKNOWN_RECIPIENT else reply
+        for address, reply in zip(incoming.rcpt_to, replies, strict=True)
+    ]
 
 
-def _store_for(
-    engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None, site: Site
-) -> list[str]:
+def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None) -> list[str]:
     full: dict[str, str] = {}
     original, has_null_sender = incoming.original, not incoming.mail_from
     with engine.begin() as connection:
@@ -111,26 +114,29 @@ def _store_for(
                     inbox.store(connection, user_email=owner, original=original, has_null_sender=has_null_sender)
             except QuotaReached as reached:
                 full[owner] = reached.name
-        replies = [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
-        for at, address in enumerate(addresses):
-            door = None if owners[at] else _door(connection, address, site)
-            if door is not None:
-                replies[at] = _act(connection, door, address, incoming, limits=limits)
     for quota in full.values():
         security_log.record("quota_reached", quota=quota)
-    return replies
+    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
 
 
-def _act(connection: Connection, door: Door, address: str, incoming: IncomingMail, *, limits: Limits | None) -> str:
-    """Have the mail act; returns the reply to it."""
-    person = door.owner(connection, original=incoming.original)
-    if person is None:
-        return doors.REFUSED
+def _act(engine: Engine, address: str, incoming: IncomingMail, *, limits: Limits | None, site: Site) -> str:
+    """Have the mail act at the door of this address; returns the reply to it."""
     try:
-        with connection.begin_nested():
+        with engine.begin() as connection:
+            door = _door(connection, address, site)
+            if door is None:
+                return UNKNOWN_RECIPIENT
+            person = door.owner(connection, original=incoming.original)
+            if person is None:
+                return doors.REFUSED
             if limits is not None:
-                quotas.spend_mail(connection, limits, user_email=person.email, size=len(incoming.original))
-                quotas.spend_snooze(connection, limits, user_email=person.email)
+                size = len(incoming.original)
+                quotas.spend_mail(connection, limits, user_email=person.email, size=size)
+
+            def spend(count: int) -> None:
+                if limits is not None:
+                    quotas.spend_snoozes(connection, limits, user_email=person.email, count=count)
+
             doors.receive(
                 connection,
                 door,
@@ -138,10 +144,15 @@ def _act(connection: Connection, door: Door, address: str, incoming: IncomingMai
                 original=incoming.original,
                 address=address,
                 has_null_sender=not incoming.mail_from,
+                spend=spend,
             )
     except QuotaReached as reached:
         security_log.record("quota_reached", quota=reached.name)
         return MAILBOX_FULL
+    except Exception as error:
+        # The other recipients have the message; they must not get it again.
+        _log.warning("A mail could not act: %s", error_text(error))
+        return TEMPFAIL
     return STORED
 
 

@@ -1,7 +1,9 @@
 """RULE: whether the receiving mail server proved by DMARC that a mail is from the address that it names.
 
 Everybody can write the field (RFC 8601), so only the topmost field of the configured host counts, and that host has
-to remove others with its name. The text is read strictly: what is odd is no proof.
+to remove others with its name. The text is read strictly: an odd one is no proof, and neither is a field below it. An
+address that is not ASCII before the @ is not proven either, because another person may have its normal form (the Kelvin
+sign becomes a K).
 """
 
 import re
@@ -19,7 +21,8 @@ def proven_sender(head: Headers, *, authserv_id: str) -> str | None:
     if not authserv_id or len(senders) != 1:
         return None
     found = getaddresses([headers.raw_text(senders[0])])
-    address = headers.address(found[0][1]) if len(found) == 1 else None
+    is_ascii = len(found) == 1 and found[0][1].rpartition("@")[0].isascii()
+    address = headers.address(found[0][1]) if is_ascii else None
     if address is None or headers.sender(senders[0]).email != address:
         return None
     judged = _judged(head, authserv_id)
@@ -30,7 +33,9 @@ def _judged(head: Headers, authserv_id: str) -> str | None:
     """The domain for which DMARC passed, by the topmost field of this host."""
     for value in (value for name, value in head.fields if name == "authentication-results"):
         host, *results = _plain(headers.raw_text(value)).split(";")
-        if (host.split() or [""])[0].lower() == authserv_id.lower():
+        if not host.split() or re.search(r"[^a-z0-9._-]", host.split()[0], re.IGNORECASE):
+            return None
+        if host.split()[0].lower() == authserv_id.lower():
             dmarc = [result.split() for result in results if re.match(r"\s*dmarc\s*=", result, re.IGNORECASE)]
             words = [word.lower() for word in dmarc[0]] if len(dmarc) == 1 else []
             domains = [word.partition("=")[2] for word in words if word.startswith("header.from=")]

@@ -8,6 +8,9 @@ import pytest
 from flask import Flask
 from sqlalchemy import Engine
 
+from snoozer.mail.authentication_results import proven_sender
+from snoozer.mail.structure import split_head
+from snoozer.mailboxes.inbound import addresses
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from tests.factories import ANN, People, an_original, now
@@ -152,6 +155,12 @@ FORGED: dict[str, tuple[list[str], str]] = {
     "the host in a comment": ([PROOF.replace(AUTHSERV_ID, f"x.example ({AUTHSERV_ID})")], ANN),
     "a pass under a failure": ([PROOF.replace("dmarc=pass", "dmarc=fail"), PROOF], ANN),
     "a pass under a field without DMARC": ([f"{RESULTS} spf=pass", PROOF], ANN),
+    "a pass under an open comment": ([f"{RESULTS} dmarc=fail header.from=snoozer.example x=(", PROOF], ANN),
+    "a pass under a quoted host": (
+        [PROOF.replace(AUTHSERV_ID, f'"{AUTHSERV_ID}"').replace("pass", "fail"), PROOF],
+        ANN,
+    ),
+    "a pass under a host with a slash": ([PROOF.replace(AUTHSERV_ID, f"{AUTHSERV_ID}/1"), PROOF], ANN),
     "a pass under none": ([f"{RESULTS} none", PROOF], ANN),
     "SPF and DKIM": ([f"{RESULTS} spf=pass; dkim=pass header.d=snoozer.example"], ANN),
     "a comment": ([f"{RESULTS} spf=fail (; {PASS})"], ANN),
@@ -201,6 +210,38 @@ def test_a_forged_mail_leaves_no_row_and_gets_no_answer(doors: MailDoors, how: s
     assert reply.startswith("550 5.7.1 ")
     assert all(not doors.rows(f"SELECT 1 FROM {name}") for name in ("mail_acts", "messages", "email_snoozes"))  # noqa: S608
     assert doors.answers() == []
+
+
+@pytest.mark.parametrize(("local_part", "is_proven"), [("kay", True), ("Kay", True), ("\u212aay", False), ("ä", False)])
+def test_an_address_that_is_another_ones_in_lower_case_is_not_proven(local_part: str, is_proven: bool) -> None:
+    head, _ = split_head(a_mail("x", fields=[PROOF], sender=f"Kay <{local_part}@snoozer.example>"))
+    proven = proven_sender(head, authserv_id=AUTHSERV_ID)
+    assert proven == ("kay@snoozer.example" if is_proven else None)
+
+
+def test_attached_messages_count_one_by_one_and_a_mail_that_comes_again_does_not(
+    engine: Engine, settings: Settings, people: People
+) -> None:
+    people.ann()
+    with mail_doors(engine, settings, snoozes_per_day=3) as doors:
+        to = f"3d+{key(doors)}@{DOMAIN}"
+        two, other = (
+            forwarded(*(an_original(message_id=f"<{n}@x.example>") for n in each)) for each in ((1, 2), (3, 4))
+        )
+        assert [doors.deliver(mail, to)[0][:3] for mail in (two, two, other)] == ["250", "250", "452"]
+        assert len(snoozes(doors)) == 2
+        assert doors.deliver(an_original(message_id="<5@x.example>"), to)[0][:3] == "250"
+        assert len(snoozes(doors)) == 3
+
+
+def test_a_defect_of_one_door_refuses_no_other_recipient(
+    doors: MailDoors, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(addresses.AddressDoor, "act", lambda *given: 1 // 0)
+    replies = doors.deliver(an_original(), ANN, f"3d+{key(doors)}@{DOMAIN}")
+    assert [reply[:3] for reply in replies] == ["250", "451"]
+    assert len(doors.rows("SELECT 1 FROM messages")) == 1
+    assert doors.rows("SELECT 1 FROM mail_acts") == []
 
 
 def test_unknown_addresses_are_refused_at_once(doors: MailDoors, engine: Engine, settings: Settings) -> None:

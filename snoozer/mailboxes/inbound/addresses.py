@@ -56,8 +56,10 @@ class AddressDoor:
             addresses = tuple(f"{one}{self.key and '+'}{self.key}@{self.site.domain}" for one in suggested)
             raise SnoozeError(error.code, error.message, addresses) from None
         email = mail.person.email
-        rows = [_keep(connection, email, original) for original in self._wanted(mail.original)]
         reminder_time = input.reminder_time_of(time, now=mail.now)
+        originals = self._wanted(mail.original)
+        mail.spend(len(originals))
+        rows = [_keep(connection, email, original) for original in originals]
         wanted = {row.message_id: Wanted(message=row, time=reminder_time, reading=time) for row in rows}
         results = acts.snooze(
             connection, list(wanted.values()), By(email, ADDRESS_ROUTE), keeps_note=True, is_recorded=True

@@ -55,6 +55,7 @@ class AnswerDoor:
         except SnoozeError as error:
             unread = doors.unread(error)
             return replace(bound, understood=False, words=unread.words)
+        mail.spend(1)
         try:
             text = _perform(connection, self.link, mail, word=word, time=time)
         except SnoozeError as left:

@@ -5,7 +5,7 @@ does nothing, and nothing answers it.
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -39,13 +39,18 @@ class Person:
     locale: str
 
 
+def _spend_nothing(count: int) -> None:
+    """Without limits."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Mail:
-    """A mail to a door; `now` is the database's time."""
+    """A mail to a door; `now` is the database's time. `spend` counts snoozes, and raises QuotaReached."""
 
     original: bytes
     person: Person
     now: datetime
+    spend: Callable[[int], None] = _spend_nothing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +77,14 @@ class Door(Protocol):
 
 
 def receive(
-    connection: Connection, door: Door, person: Person, *, original: bytes, address: str, has_null_sender: bool
+    connection: Connection,
+    door: Door,
+    person: Person,
+    *,
+    original: bytes,
+    address: str,
+    has_null_sender: bool,
+    spend: Callable[[int], None],
 ) -> None:
     """Have a mail act, and enter its answer. A mail that comes again does nothing."""
     head = message_parser.parse_reply(original, has_null_sender=has_null_sender)
@@ -82,7 +94,7 @@ def receive(
     id = mail_acts.begin(connection, email=person.email, sha256=sha256)
     if id is None:
         return
-    mail = Mail(original=original, person=person, now=database_time(connection))
+    mail = Mail(original=original, person=person, now=database_time(connection), spend=spend)
     with speaking(language_of(person.locale)):
         try:
             heard = door.act(connection, mail)
