@@ -23,7 +23,7 @@ from tests.process.conftest import TIMEOUT, Field, Sink
 ROLE = "snoozer_app"
 # Tables that clock and mailbox process write all the time, and their words if they may not.
 WRITTEN = ("housekeeping_runs", "mailbox_watchers")
-LOGGED = r"the chore \w+ is refused|mailboxes are looked at later"
+LOGGED = r"the chore [\w ]+ is refused|mailboxes are looked at later"
 
 
 @dataclass
