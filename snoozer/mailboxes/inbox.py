@@ -31,15 +31,31 @@ class StoredMessage:
     new: bool
 
 
+@dataclass(frozen=True, kw_only=True)
+class Person:
+    """The owner of an account that is open."""
+
+    email: str
+    zone: str
+    locale: str
+
+
+def person_of(connection: Connection, *, email: str) -> Person | None:
+    """The owner of this address; None if there is no account, or it is closed or unverified."""
+    account = select(Account.email, Account.zone, Account.locale).where(
+        Account.email == func.lower(email), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
+    )
+    row = connection.execute(account).first()
+    return None if row is None else Person(email=row.email, zone=row.zone, locale=row.locale)
+
+
 def owner(connection: Connection, *, address: str) -> str | None:
-    """The account that mail to `address` belongs to; None when there is none, or it is closed or unverified. Accounts
-    have the ASCII form of a domain (xn--…); servers with SMTPUTF8 may send the other one."""
+    """The account that mail to `address` belongs to, as in `person_of`. Accounts have the ASCII form of a domain
+    (xn--…); servers with SMTPUTF8 may send the other one."""
     if not address.isascii():
         address = headers.ascii_address(address) or address
-    open_account = select(Account.email).where(
-        Account.email == func.lower(address), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
-    )
-    return connection.execute(open_account).scalar_one_or_none()
+    person = person_of(connection, email=address)
+    return None if person is None else person.email
 
 
 def store_each(connection: Connection, *, user_email: str, originals: Sequence[bytes]) -> list[StoredMessage]:

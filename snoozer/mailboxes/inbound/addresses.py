@@ -17,7 +17,8 @@ from snoozer.mail import authentication_results, message_parser
 from snoozer.mail.structure import FORWARDED, split_head, walk
 from snoozer.mailboxes import inbox
 from snoozer.mailboxes.inbound import doors
-from snoozer.mailboxes.inbound.doors import ADDRESS_ROUTE, Mail, Person, Site
+from snoozer.mailboxes.inbound.doors import ADDRESS_ROUTE, Mail, Site
+from snoozer.mailboxes.inbox import Person
 from snoozer.snoozes import acts, input
 from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozes.decision import MAY_ARRIVE
@@ -45,7 +46,7 @@ class AddressDoor:
             return self.person
         head, _ = split_head(original)
         sender = authentication_results.proven_sender(head, authserv_id=self.site.authserv_id)
-        return None if sender is None else doors.person_of(connection, email=sender)
+        return None if sender is None else inbox.person_of(connection, email=sender)
 
     def act(self, connection: Connection, mail: Mail) -> Heard:
         """Store and snooze. Raises SnoozeError, with addresses as suggestions, if the address names no time."""
@@ -93,7 +94,7 @@ def find(connection: Connection, *, local_part: str, site: Site) -> AddressDoor 
     phrase, _, key = local_part.rpartition("+")
     if phrase:
         email = connection.execute(select(Account.email).where(Account.mail_key == key.lower())).scalar_one_or_none()
-        person = None if email is None else doors.person_of(connection, email=email)
+        person = None if email is None else inbox.person_of(connection, email=email)
         return None if person is None else AddressDoor(site=site, phrase=phrase, person=person, key=key.lower())
     door = AddressDoor(site=site, phrase=local_part, person=None)
     return door if site.authserv_id and _names_time(local_part) else None

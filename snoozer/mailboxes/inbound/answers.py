@@ -13,8 +13,10 @@ from snoozer.db.mail_acts import Heard
 from snoozer.db.models import Event, Snooze
 from snoozer.mail import answer_text, links
 from snoozer.mail.links import InvalidLink, Link
+from snoozer.mailboxes import inbox
 from snoozer.mailboxes.inbound import doors
-from snoozer.mailboxes.inbound.doors import Mail, Person, Site
+from snoozer.mailboxes.inbound.doors import Mail, Site
+from snoozer.mailboxes.inbox import Person
 from snoozer.queue import changes
 from snoozer.snoozes import acts, input, occurrences
 from snoozer.snoozes.acts import Act, By, Cancel, Move, Pause
@@ -74,7 +76,7 @@ def find(connection: Connection, *, local_part: str, site: Site) -> AnswerDoor |
     except InvalidLink:
         return None
     email = connection.execute(select(Snooze.user_email).where(Snooze.id == link.snooze_id)).scalar_one_or_none()
-    person = None if email is None else doors.person_of(connection, email=email)
+    person = None if email is None else inbox.person_of(connection, email=email)
     return None if person is None else AnswerDoor(person=person, link=replace(link, action="see"))
 
 

@@ -11,13 +11,13 @@ from datetime import datetime
 from functools import partial
 from typing import Protocol
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from snoozer.db import mail_acts
 from snoozer.db.mail_acts import Heard
-from snoozer.db.models import Account
 from snoozer.db.statements import database_time
 from snoozer.mail import message_parser
+from snoozer.mailboxes.inbox import Person
 from snoozer.snoozes import input
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.result import ParsedTime
@@ -28,15 +28,6 @@ ADDRESS_ROUTE = "address"
 REFUSED = "550 5.7.1 This mail does not prove that it is from the owner of an account here"
 # People write to Snoozer in their own language or in the other one.
 _LOCALES = {"en": "de_DE", "de": "en_GB"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Person:
-    """The owner of an account that is open."""
-
-    email: str
-    zone: str
-    locale: str
 
 
 def _spend_nothing(count: int) -> None:
@@ -101,15 +92,6 @@ def receive(
         except SnoozeError as error:
             heard = unread(error)
     mail_acts.answer(connection, id=id, heard=heard, message_id=head.message_id)
-
-
-def person_of(connection: Connection, *, email: str) -> Person | None:
-    """The owner of this verified address; None if the account is closed or there is none."""
-    account = select(Account.email, Account.zone, Account.locale).where(
-        Account.email == email.lower(), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
-    )
-    row = connection.execute(account).first()
-    return None if row is None else Person(email=row.email, zone=row.zone, locale=row.locale)
 
 
 def read_time(phrase: str, mail: Mail) -> ParsedTime:
