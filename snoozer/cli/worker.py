@@ -153,22 +153,15 @@ def run_worker(
         closing.callback(pushes.engine.dispose)
         webhooks = _webhook_sender(settings, failpoint=hook, stopping=stopping)
         closing.callback(webhooks.engine.dispose)
-        notices = NoticeSender(
-            engine=webhooks.engine,
-            server=pool.server,
-            mail_from=settings.mail_from,
-            base_url=settings.base_url,
-            stopping=stopping,
-        )
-        answers = AnswerSender(
-            engine=webhooks.engine,
-            server=pool.server,
-            mail_from=settings.mail_from,
-            base_url=settings.base_url,
-            inbound_domain=settings.inbound_domain,
-            keys=settings.keys,
-            stopping=stopping,
-        )
+        mails: dict[str, Any] = {
+            "engine": webhooks.engine,
+            "server": pool.server,
+            "mail_from": settings.mail_from,
+            "base_url": settings.base_url,
+            "stopping": stopping,
+        }
+        notices = NoticeSender(**mails)
+        answers = AnswerSender(inbound_domain=settings.inbound_domain, keys=settings.keys, **mails)
         senders: tuple[Sender[Any], ...] = (pushes, webhooks, notices, answers)
         if not drain:
             loops = {sender.word: SendLoop(sender) for sender in senders}
