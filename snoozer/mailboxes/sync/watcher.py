@@ -29,8 +29,8 @@ from snoozer.snoozes import day_shapes
 log = logging.getLogger(__name__)
 
 THREADS = 24
-# How often to ask the database for messages that are due within two seconds.
-ASK_SECONDS = 1.0
+# How often to ask the database for messages that are due within two seconds, at first and while there are any.
+ASK_SECONDS, ASK_DUE_SECONDS = 1.0, 0.4
 # How often to ask the database for mailboxes in which a snooze waits for a reply.
 READING_SECONDS = 5.0
 # When to repeat a turn after the database was away.
@@ -194,9 +194,11 @@ class Watcher:
             if id in self._watched:
                 watched = self._watched[id]
                 watched.due_at = max(now + seconds, watched.not_due_before)
-                if seconds > 0 and not watched.busy:
+                if seconds > 0:
                     # A message that was deleted or taken out until now is not to be reminded.
-                    watched.look_at = min(watched.look_at, now)
+                    self._ask_at = now + ASK_DUE_SECONDS
+                    if not watched.busy:
+                        watched.look_at = min(watched.look_at, now)
                 self._queue.plan(watched, now=now)
         self._due = set(due)
 
