@@ -318,8 +318,8 @@ class Place:
         return None if problem is None else str(problem)
 
     def make_due(self, *, id: int | None = None) -> None:
-        """Time passes: all that is snoozed is due, or this snooze is."""
-        which = "NOT inactive" if id is None else f"id = {id}"
+        """Time passes: all that is asleep is due, or this snooze is. A notice that is being sent keeps its promise."""
+        which = "NOT inactive AND remind_at > clock_timestamp()" if id is None else f"id = {id}"
         self.run(f"UPDATE email_snoozes SET remind_at = clock_timestamp(), scheduled_for = NULL WHERE {which}")  # noqa: S608
 
 
