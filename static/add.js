@@ -20,7 +20,7 @@
     const large = files.find((file) => file.size > largest);
     const sum = files.reduce((total, file) => total + file.size, 0);
     const most = Math.round(largest / 1048576);
-    if (large) showError(_("%(name)s has %(size)s MB, and %(most)s MB is the most Snoozer keeps. Nothing was sent.", { name: large.name, size: Math.ceil(large.size / 1048576), most }));
+    if (large) showError(_("%(name)s has %(size)s MB, and Snoozer keeps at most %(most)s MB. Nothing was sent.", { name: large.name, size: Math.ceil(large.size / 1048576), most }));
     else if (sum > largest) showError(_("Together these have more than %(most)s MB. Add them in smaller groups. Nothing was sent.", { most }));
     else showError("");
     return error.hidden;

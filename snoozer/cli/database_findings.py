@@ -33,7 +33,7 @@ _BROKEN_INVARIANTS = {
     ),
     "finished_has_its_send": (
         "A snooze counts as sent without a send in the ledger: its reminder may never have left.",
-        "Put those messages away anew, or tell their owners; find out who set the outcome by hand.",
+        "Put those messages away again, or tell their owners; find out who set the outcome by hand.",
     ),
     "no_second_dot": (
         "A reminder was sent again before anyone had decided about its first, uncertain copy.",
@@ -294,7 +294,7 @@ def _pushes(connection: Connection, settings: Settings) -> Iterator[Finding]:
         return
     if not push_devices.key_opens(connection, key_ring=settings.keys):
         text = "No key of SECRET_KEY opens the key that signs pushes: no device takes a push any more."
-        do = "Add the key that SECRET_KEY had before, behind the new one; or people switch their devices on anew."
+        do = "Add the key that SECRET_KEY had before, behind the new one; or people switch their devices on again."
         yield Finding(check, "wrong", text, do)
     elif found.overdue:
         text = f"{found.overdue} pushes have been due for minutes. They are given up four hours after the return."

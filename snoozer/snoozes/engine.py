@@ -227,4 +227,4 @@ def changed() -> SnoozeError:
 
 
 def _snoozed_again() -> SnoozeError:
-    return SnoozeError("snoozed", _("Its message was snoozed anew, and that one counts. This one stays paused."))
+    return SnoozeError("snoozed", _("Its message was snoozed again, and that snooze counts. This one stays paused."))

@@ -139,7 +139,7 @@ def clean_note(note: str | None) -> str | None:
     if len(note) > MAX_NOTE_LENGTH:
         raise SnoozeError(
             "note_too_long",
-            gettext("The note has %(length)s characters; %(max)s is the most.", length=len(note), max=MAX_NOTE_LENGTH),
+            gettext("The note has %(length)s characters; the limit is %(max)s.", length=len(note), max=MAX_NOTE_LENGTH),
         )
     return note or None
 

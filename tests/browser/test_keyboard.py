@@ -151,7 +151,7 @@ def test_a_file_that_is_too_large_is_not_even_sent(opened: Opened, engine: Engin
             document.dispatchEvent(new DragEvent("drop", { dataTransfer: carried, cancelable: true }));
         }"""
     )
-    expect(page.get_by_role("alert")).to_contain_text("25 MB is the most")
+    expect(page.get_by_role("alert")).to_contain_text("at most 25 MB")
     field = page.get_by_label("Drop .eml files here")
     expect(field).to_be_focused()
     expect(field).to_have_attribute("aria-invalid", "true")

@@ -29,7 +29,7 @@ def test_two_requests_at_once_connect_no_more_than_the_most(engine: Engine, peop
         with engine.begin() as second, pytest.raises(Exception, match="lock timeout"):
             second.execute(text("SET LOCAL lock_timeout = '100ms'"))
             connect(second, ann.id, username="two")
-    with engine.begin() as second, pytest.raises(registry.NotConnected, match="that is the most"):
+    with engine.begin() as second, pytest.raises(registry.NotConnected, match="which is the limit"):
         connect(second, ann.id, username="two")
     with engine.begin() as again:
         connect(again, ann.id, username="one", password="another")

@@ -106,8 +106,8 @@ def test_a_person_has_at_most_ten(dovecot_server: MailServer, browser: FlaskClie
         a_mailbox(engine)
     answer = browser.post("/settings/mailboxes/connect", data=form(dovecot_server))
     assert answer.status_code == 422
-    assert "10 mailboxes are connected, and that is the most" in answer.text
-    assert "10 mailboxes are the most" in browser.get("/settings/mailboxes").text
+    assert "10 mailboxes are connected, which is the limit" in answer.text
+    assert "You can connect up to 10 mailboxes" in browser.get("/settings/mailboxes").text
 
 
 def test_neither_database_nor_logs_nor_pages_hold_a_password(

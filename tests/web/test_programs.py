@@ -86,5 +86,5 @@ def test_a_person_has_only_so_many_tokens(ann: FlaskClient, engine: Engine) -> N
             text("INSERT INTO api_tokens (account_id, token_hash) SELECT 1, n::text FROM generate_series(2, 50) n")
         )
     answer = ann.post(PAGE, data=FORM)
-    assert (answer.status_code, "50 tokens are the most" in answer.text) == (422, True)
+    assert (answer.status_code, "You have 50 tokens, which is the limit" in answer.text) == (422, True)
     assert 'value="Backup script"' in answer.text

@@ -115,7 +115,7 @@ def test_a_note_that_is_too_long_is_refused_and_kept(ann: FlaskClient, engine: E
     answer = ann.post(path, data={"phrase": "in 3 days", "act": "snooze", "note": note, **shown_reading(read)})
     assert answer.status_code == 422
     assert note in answer.text
-    assert "2000 is the most" in answer.text
+    assert "the limit is 2000" in answer.text
     assert re.search(r"<textarea [^>]*autofocus", answer.text)
     assert len(re.findall("autofocus", answer.text)) == 1
     assert snoozes(engine) == []

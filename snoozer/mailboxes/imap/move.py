@@ -245,4 +245,4 @@ def _uids_of(numbers: bytes) -> list[int]:
 def require_same(place: Place, uidvalidity: int) -> None:
     """Raise ImapError (`uidvalidity`) if the folder's UIDs now mean other messages."""
     if place.uidvalidity is not None and place.uidvalidity != uidvalidity:
-        raise ImapError("uidvalidity", "The mail server has numbered a folder's messages anew.")
+        raise ImapError("uidvalidity", "The mail server has renumbered the messages of a folder.")

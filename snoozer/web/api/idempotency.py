@@ -81,7 +81,7 @@ def _opened(body: str) -> str:
     try:
         return encryption.decrypt(context.settings().keys, body.encode())
     except encryption.Undecryptable:
-        raise Refused(409, "answer_lost", "It was done, and its answer cannot be read any more. Ask anew.") from None
+        raise Refused(409, "answer_lost", "It was done, and its answer cannot be read any more. Ask again.") from None
 
 
 def _response(status: int, plain: str) -> Response:

@@ -23,7 +23,7 @@ _HEADERS = {
     "WWW-Authenticate": "What is wrong with the token, and the scope that it lacks (RFC 6750).",
     "Retry-After": "In how many seconds to try again.",
     "RateLimit-Policy": "The quotas that the request counts for: `q` in `w` seconds (the httpapi draft).",
-    "RateLimit": "What is left of each: `r`, until it begins anew in `t` seconds.",
+    "RateLimit": "What is left of each: `r`, until it begins again in `t` seconds.",
 }
 View = TypeVar("View", bound=Callable[..., Response])
 
@@ -52,7 +52,7 @@ _REFUSALS = {
     415: "The body is not declared as JSON.",
     421: "The Host header names another host than BASE_URL.",
     422: "Something in the request cannot be taken; `code`, `detail`, `errors` and `suggestions` say what.",
-    429: "A limit is reached, named by `quota`; Retry-After says in how many seconds it begins anew.",
+    429: "A limit is reached, named by `quota`; Retry-After says in how many seconds it begins again.",
     500: "Snoozer failed. Nothing was changed.",
     503: "The database is unavailable, or too many requests wait. Try again.",
 }

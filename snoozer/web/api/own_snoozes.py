@@ -94,7 +94,7 @@ def undone_or_refused(connection: Connection, row: Found, result: acts.Result) -
 def over(connection: Connection, row: Found) -> Refused:
     """Returns a 409 for a snooze that is over."""
     state = public_state(row.state, row.why)
-    return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away anew instead.", state=state)
+    return Refused(409, "over", f"This snooze is over: it is {state}. Put the message away again instead.", state=state)
 
 
 def conflict(connection: Connection, row: Found, error: SnoozeError) -> Refused:

@@ -254,7 +254,7 @@ def _add(connection: Connection, account: Account, new: NewWebhook) -> Added:
     except NotAdded as error:
         if error.code == "url":
             raise invalid_fields({"url": "url must be https and name a server on the internet."}) from None
-        detail = f"You have a webhook with this url already, or {MAX_ENDPOINTS}, which is the most."
+        detail = f"You have a webhook with this url already, or {MAX_ENDPOINTS}, which is the limit."
         raise Refused(409, "no_room", detail) from None
 
 

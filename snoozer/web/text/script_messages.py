@@ -42,7 +42,7 @@ MESSAGES = (
     N_("Select all"),
     N_("Add a reminder: %(when)s"),
     # Adding files.
-    N_("%(name)s has %(size)s MB, and %(most)s MB is the most Snoozer keeps. Nothing was sent."),
+    N_("%(name)s has %(size)s MB, and Snoozer keeps at most %(most)s MB. Nothing was sent."),
     N_("Together these have more than %(most)s MB. Add them in smaller groups. Nothing was sent."),
 )
 

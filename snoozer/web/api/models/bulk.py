@@ -42,7 +42,7 @@ class BulkCreate(Request):
 
 
 class BulkReschedule(Times):
-    """The same new time for snoozes. What could not be delivered is snoozed anew; what is paused is resumed."""
+    """The same new time for snoozes. What could not be delivered is snoozed again; what is paused is resumed."""
 
     act: Literal["reschedule"]
     ids: Ids

@@ -93,7 +93,7 @@ def make(account: Account) -> ResponseReturnValue:
     with context.transaction() as connection:
         made = create(connection, account_id=account.id, kind=kind, name=name, shows_subject=shows_subject)
         if made is None:
-            error = _("%(most)s feeds are the most. Revoke one first.", most=MAX_FEEDS)
+            error = _("You have %(most)s feeds, which is the limit. Revoke one first.", most=MAX_FEEDS)
             return _page(connection, account, error=error), 422
         page = _page(connection, account, made=made, address=_address(kind, made))
     security_log.record("feed_created", account=account.id)

@@ -52,7 +52,7 @@ def subscribe(account: Account) -> ResponseReturnValue:
                 allow_private=context.settings().allow_private_push_services,
             )
     except NotSubscribed as error:
-        room = _("%(most)s devices get notifications, and that is the most. Remove one first.", most=MAX_DEVICES)
+        room = _("%(most)s devices get notifications, which is the limit. Remove one first.", most=MAX_DEVICES)
         return {
             "error": room if error.code == "room" else _("This browser gave no subscription that can be used.")
         }, 422

@@ -59,7 +59,7 @@ def make(account: Account) -> ResponseReturnValue:
         elif not scopes:
             error = _("Choose what the program may do: one thing at least.")
         elif len(api_tokens.not_revoked(connection, email=account.email)) >= MAX_TOKENS:
-            error = _("%(most)s tokens are the most. Revoke one first.", most=MAX_TOKENS)
+            error = _("You have %(most)s tokens, which is the limit. Revoke one first.", most=MAX_TOKENS)
         if error is not None:
             return _page(connection, account, error=error, chosen=scopes, lifetime=lifetime, name=name), 422
         expires_at = None if lifetime == "never" else database_time(connection) + timedelta(days=int(lifetime))
