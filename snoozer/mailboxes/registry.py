@@ -55,9 +55,7 @@ class Report:
 
 def no_room() -> str:
     """A sentence for a person who has connected the maximum number of mailboxes."""
-    return gettext(
-        "%(count)s mailboxes are connected, which is the limit. Disconnect one first.", count=MAX_MAILBOXES
-    )
+    return gettext("%(count)s mailboxes are connected, which is the limit. Disconnect one first.", count=MAX_MAILBOXES)
 
 
 class NotConnected(Exception):

@@ -16,6 +16,8 @@ ROOT = Path(__file__).resolve().parents[3]
 PARTS = ("snoozer", "bench", "fakes", "tests", "migrations", "templates", "static", "pyproject.toml")
 AT_ONCE = 2
 RED = 1
+# A test that hangs without its guard has failed: pytest-timeout ends its process with 1.
+TIMEOUT = ("--timeout=180", "--timeout-method=thread")
 
 
 @contextmanager
@@ -34,7 +36,7 @@ def copy_of_the_tree() -> Iterator[Path]:
 
 def run_test(tree: Path, test: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test],
+        [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *TIMEOUT, test],
         cwd=tree,
         capture_output=True,
         text=True,
