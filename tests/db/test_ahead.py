@@ -242,7 +242,7 @@ def test_only_the_plain_case_is_read_ahead(engine: Engine, columns: dict[str, An
 
 def test_people_with_a_day_shape_are_not_read_ahead(engine: Engine) -> None:
     plain = soon(engine, user_email="ben@snoozer.example")
-    choose(engine, quiet())
+    choose(engine, quiet(since=-3 * HOUR))
     soon(engine)
     assert [one.claim.id for one in read(engine)] == [plain]
 
