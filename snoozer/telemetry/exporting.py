@@ -34,6 +34,8 @@ from snoozer.telemetry.configuration import Config, SignalConfig
 from snoozer.telemetry.spans import trace_statements
 
 log = logging.getLogger(__name__)
+# The SDK's parser of OTEL_EXPORTER_OTLP_HEADERS logs a header that it does not understand: a token.
+logging.getLogger("opentelemetry.util.re").disabled = True
 
 # Attributes of a request that may be exported. All others are its URL, or values that a client chooses.
 REQUEST_ATTRIBUTES = frozenset(
