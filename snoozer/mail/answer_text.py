@@ -1,7 +1,6 @@
 """The one line that a person writes above a quoted mail. Other text of theirs is not read.
 
-mail-parser-reply 1.36 returned the line alone for 18 of the 60 answers in the tests: it keeps greetings, signatures and
-what stands above an answer. Here doubt means that nothing is understood. It has the signs of quotes of `snippet`.
+Doubt means that nothing is understood. It has the signs of quotes of `snippet`. (docs/decisions/0046)
 """
 
 import re

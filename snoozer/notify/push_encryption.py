@@ -1,7 +1,6 @@
 """Web Push: what is pushed is encrypted for one browser (RFC 8291), and signed as ours (VAPID, RFC 8292).
 
-Not pywebpush: it brings two HTTP clients along, neither of which checks the addresses that it connects to, and its
-encryption is of http-ece, which has no wheel. Both RFCs take a page with `cryptography`.
+Both RFCs take a page with `cryptography`. (docs/decisions/0046)
 """
 
 import binascii

@@ -1,7 +1,6 @@
 """Exponential backoff: how long to wait before the next try. Every loop that retries uses this module.
 
-Not tenacity, whose loop owns the call and the wait: here some wait for a stop event, some on an event loop, one only
-computes the time of a restart, and several start over after a healthy stretch. They share only the arithmetic.
+The loops share only the arithmetic. (docs/decisions/0046)
 """
 
 import time

@@ -1,5 +1,4 @@
-"""Returned messages as an Atom feed (RFC 4287), written with the standard library: feedgen's last release is from 2023,
-and it needs lxml."""
+"""Returned messages as an Atom feed (RFC 4287), written with the standard library."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
