@@ -30,13 +30,13 @@ TICK_SECONDS = 1.0
 STALL_SECONDS = 60.0
 # How long a delivery waits for its turn when the server's limits are reached; far less than a lease.
 MAX_WAIT_SECONDS = 30.0
-# A batch of marks is a third of the mails on their way, or the mails gathered in this time.
-MARK_SHARE = 3
+# A batch of marks is two thirds of the mails on their way, or the mails gathered in this time.
+MARK_SHARE = 2 / 3
 MARK_LINGER_SECONDS = 0.003
 # How often to try the mark of a row that another transaction has locked, and the seconds between the tries.
 MARK_TRIES, MARK_PAUSE = 10, 0.02
 # A batch of endings has this size, or contains what was gathered in this time.
-ENDINGS_SIZE, ENDINGS_LINGER_SECONDS = 100, 0.005
+ENDINGS_SIZE, ENDINGS_LINGER_SECONDS = 100, 0.01
 
 
 class DeliveryPipeline:
@@ -89,7 +89,7 @@ class DeliveryPipeline:
             self._authorise,
             name="marks",
             on_result=self._on_verdict,
-            full=lambda: (len(self._jobs) - self._pool.slow) // MARK_SHARE,
+            full=lambda: int(MARK_SHARE * (len(self._jobs) - self._pool.slow)),
             linger=MARK_LINGER_SECONDS,
         )
         self._endings: BatchExecutor[PendingEnding, DeliveryOutcome | None] = BatchExecutor(
