@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from html.parser import HTMLParser
+from itertools import product
 from typing import Any
 from uuid import UUID
 
@@ -278,9 +279,9 @@ def test_every_mail_is_written_for_its_reader(locale: str) -> None:
 
 @pytest.mark.parametrize("locale", LOCALES)
 def test_every_reading_is_written_for_its_reader(locale: str) -> None:
-    for phrase in PHRASES:
+    for phrase, days in product(PHRASES, range(7)):
         try:
-            shown = [parse(phrase, now=now(), zone=LOCALES[locale], locale=locale).sentence]
+            shown = [parse(phrase, now=now() + timedelta(days), zone=LOCALES[locale], locale=locale).sentence]
         except ParseError as error:
             shown = [error.message, *error.suggestions]
         assert [fault for each in shown for fault in faults(each, locale=locale)] == [], phrase
