@@ -49,7 +49,7 @@ def a_pipeline(
         compose=compose,
         failpoint=no_failpoint,
         lease_is_safe=lambda claim: True,
-        mail_from="s@s.example",
+        envelope_sender=lambda send: "s@s.example",
         rng=Random(1),
     )
     pipeline = DeliveryPipeline(
