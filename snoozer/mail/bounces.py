@@ -1,9 +1,9 @@
 """RULE: what a mail system reports about a mail that it had accepted: it bounced, it is delayed, or its reader reported
 it as spam.
 
-Reports have fields (RFC 3464, RFC 5965); qmail, Exim, sendmail, Exchange and Domino also write prose. Whom a report is
-about is not read: the address that it comes to says so. flufl.bounce knows more shapes, and returns addresses without
-codes and reasons.
+Reports have fields (RFC 3464, RFC 5965); qmail, Exim, sendmail, Exchange and Domino also write prose. The recipient is
+not read, because the address that a report comes to names the reminder. flufl.bounce knows more shapes, and returns
+addresses without codes and reasons.
 """
 
 import re
@@ -85,7 +85,7 @@ class Report:
 
 
 def read(original: bytes, *, has_null_sender: bool) -> Report | None:
-    """What the mail reports; None if it is no report: a person's mail, or an answer by a machine."""
+    """The report in this mail; None if it is a person's mail, or an answer by a machine."""
     head, body = split_head(memoryview(original)[:MAX_READ_BYTES])
     if not automatic.is_automatic(head, has_null_sender=has_null_sender):
         return None

@@ -1,4 +1,4 @@
-"""What mail systems report is read, whatever they are, and nothing else counts as a report."""
+"""Reports of all mail systems are read, and nothing else counts as a report."""
 
 from time import process_time
 

@@ -18,7 +18,7 @@ WORDS = "550 5.1.1 <…@…>: Recipient address rejected: User unknown"
 
 @pytest.fixture
 def settings(settings: Settings) -> Settings:
-    """What pages know of delivery is read anew for each."""
+    """Pages read the state of delivery each time."""
     return settings.model_copy(update={"poll": 0.0})
 
 

@@ -1,7 +1,7 @@
-"""What mail systems say of a reminder that they had accepted: a bounce, a delay, a complaint. No mail comes of it.
+"""Reports of mail systems about a reminder that they had accepted: a bounce, a delay, a complaint. None makes a mail.
 
-It comes to the sender of the reminder's envelope, whose token names the send. Complaints may come to `b@`, the address
-to register for them, and have the token in the mail that they return.
+A report comes to the sender of the reminder's envelope, whose token names the send. Complaints may come to `b@`, the
+address to register for them, and have the token in the mail that they return.
 """
 
 import re
