@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0080, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0081, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -14,7 +14,7 @@ CREATE TABLE audit_log (
     before jsonb,
     after jsonb,
     hash bytea NOT NULL,
-    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^((operator|user):[0-9]+|command|clock|provider)$'::text)),
+    CONSTRAINT ck_audit_log_actor CHECK ((actor ~ '^((operator|user):[0-9]+|command|clock|provider|mail)$'::text)),
     CONSTRAINT ck_audit_log_texts_fit CHECK ((((length(act) >= 1) AND (length(act) <= 100)) AND (length(reason) <= 1000) AND (length(request_id) <= 200) AND (length(target) <= 200))),
     CONSTRAINT ck_audit_log_without_addresses CHECK ((concat_ws(' '::text, reason, target, before, after) !~ '[[:alnum:]]@[[:alnum:]]'::text))
 );
@@ -1471,6 +1471,8 @@ CREATE UNIQUE INDEX uq_messages_message ON messages USING btree (user_email, mes
 CREATE UNIQUE INDEX uq_messages_uid ON messages USING btree (mailbox_id, folder, uidvalidity, uid) WHERE (mailbox_id IS NOT NULL);
 
 CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
+
+CREATE UNIQUE INDEX uq_snooze_events_report ON snooze_events USING btree (snooze_id, kind, ((detail ->> 'promise'::text)), ((detail ->> 'code'::text))) WHERE (route = 'report'::text);
 
 CREATE UNIQUE INDEX uq_webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, snooze_id, scheduled_for) WHERE (event = 'due'::text);
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from email.message import EmailMessage
 from threading import Event
-from typing import Any
+from typing import Any, Literal
 
 from sqlalchemy import Engine, text
 
@@ -44,10 +44,16 @@ class MailDoors:
                 replies |= {one: client.getreply() for one in accepted}
         return [f"{code} {reply.decode()}" for code, reply in replies.values()]
 
-    def answer_address(self, id: int, promise: datetime | None = None) -> str:
+    def answer_address(
+        self, id: int, promise: datetime | None = None, *, action: Literal["answer", "bounce"] = "answer"
+    ) -> str:
         row = the_row(self.engine, id)
         at = promise or row.scheduled_for or row.remind_at
-        return f"{links.sign_address(id, at, keys=self.settings.keys)}@{DOMAIN}"
+        return f"{links.sign_address(id, at, keys=self.settings.keys, action=action)}@{DOMAIN}"
+
+    def report(self, mail: bytes, id: int, *, mail_from: str = "") -> list[str]:
+        """Deliver a report about the reminder of this snooze, as a mail system does."""
+        return self.deliver(mail, self.answer_address(id, action="bounce"), mail_from=mail_from)
 
     def answers(self) -> list[EmailMessage]:
         """Send the answers that are due, by a real SMTP session."""

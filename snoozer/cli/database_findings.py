@@ -211,6 +211,12 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     for pause in pauses.active(connection, kinds=pauses.BROAD):
         what = f"{pause.kind} {pause.value}".rstrip()
         yield _stopped("pauses", f"paused {what} at {_hour(pause.since)} ({pause.reason})", by=pause.actor)
+    if invalid := pauses.count_invalid(connection):
+        text = (
+            f"Addresses that take no mail: {invalid}. Reminders to them came back or were reported as spam, and wait."
+        )
+        do = "See them on /admin/pauses. Their people, or an operator there, say that they take mail again."
+        yield Finding("addresses", "advice", text, do)
     if status.stopped_since is not None:
         yield _stopped("breaker", f"stopped sending by the mail server at {_hour(status.stopped_since)}")
     elif alive.open_breakers:

@@ -12,6 +12,7 @@ RUNBOOK = {
     "late reminders": "reminders-are-late-although-workers-are-alive",
     "breaker": "the-mail-server-is-away",
     "pauses": "many-reminders-must-wait-run-again-or-come-later",
+    "addresses": "many-reminders-must-wait-run-again-or-come-later",
     "mail server": "the-mail-server-is-away",
     "newer rows": "rows-of-a-newer-release-wait",
     "cases": "cases-wait-for-a-decision",

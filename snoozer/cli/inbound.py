@@ -16,9 +16,10 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
 from snoozer.mailboxes import inbox
-from snoozer.mailboxes.inbound import addresses, answers, doors
+from snoozer.mailboxes.inbound import addresses, answers, doors, reports
 from snoozer.mailboxes.inbound.doors import NO_DOORS, Door, Site
 from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
+from snoozer.mailboxes.inbound.reports import ReportDoor
 from snoozer.people import quotas
 from snoozer.people.limits import Limits
 from snoozer.people.quotas import QuotaReached
@@ -126,6 +127,9 @@ def _act(engine: Engine, address: str, incoming: IncomingMail, *, limits: Limits
             door = _door(connection, address, site)
             if door is None:
                 return UNKNOWN_RECIPIENT
+            if isinstance(door, ReportDoor):
+                door.receive(connection, original=incoming.original, has_null_sender=not incoming.mail_from)
+                return STORED
             person = door.owner(connection, original=incoming.original)
             if person is None:
                 return doors.REFUSED
@@ -162,10 +166,10 @@ def _is_known(engine: Engine, address: str, site: Site) -> bool:
         return owner is not None or _door(connection, address, site) is not None
 
 
-def _door(connection: Connection, address: str, site: Site) -> Door | None:
+def _door(connection: Connection, address: str, site: Site) -> Door | ReportDoor | None:
     """The door at this address; None if there is none, or no domain is set for doors."""
     local_part, _, domain = address.rpartition("@")
     if not site.domain or domain.lower() != site.domain:
         return None
-    answer = answers.find(connection, local_part=local_part, site=site)
-    return answer or addresses.find(connection, local_part=local_part, site=site)
+    found = reports.find(local_part=local_part, site=site) or answers.find(connection, local_part=local_part, site=site)
+    return found or addresses.find(connection, local_part=local_part, site=site)

@@ -216,7 +216,7 @@ def build_worker(
         compose=writer.write,
         failpoint=failpoint,
         lease_is_safe=heartbeat.lease_is_safe,
-        mail_from=headers.mail_from_address(settings.mail_from),
+        envelope_sender=writer.envelope_sender,
         rng=rng,
         refused_for=timedelta(seconds=settings.refused_for),
     )

@@ -1,6 +1,6 @@
 """Pauses of operators (docs/decisions/0026): one function a statement of `sql/pauses`."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Literal, NamedTuple
 
 from sqlalchemy import Connection
@@ -21,12 +21,21 @@ class DueCount(NamedTuple):
 
 
 def begin(
-    connection: Connection, *, kind: Kind, value: str, actor: str, reason: str, span: timedelta | None = None
+    connection: Connection,
+    *,
+    kind: Kind,
+    value: str,
+    actor: str,
+    reason: str,
+    span: timedelta | None = None,
+    unless_ended_after: datetime | None = None,
 ) -> int | None:
-    """Enter a pause; returns its id, or None if this scope is paused already. `value` is an address in lower case, a
-    domain, a channel or a priority; empty for all. The pause ends by itself after `span`."""
-    values = {"kind": kind, "value": value, "actor": actor, "reason": reason, "span": span}
-    return execute(connection, "pauses/begin", **values).scalar_one_or_none()
+    """Enter a pause; returns its id, or None if this scope is paused already, or if its pause ended after that time.
+    `value` is an address in lower case, a domain, a channel or a priority; empty for all. The pause ends by itself
+    after `span`."""
+    times = {"span": span, "unless_ended_after": unless_ended_after}
+    values = {"kind": kind, "value": value, "actor": actor, "reason": reason}
+    return execute(connection, "pauses/begin", **values, **times).scalar_one_or_none()
 
 
 def end(connection: Connection, *, id: int, actor: str) -> bool:

@@ -45,8 +45,8 @@ class Tools:
     """Shared by all deliveries of a worker.
 
     `compose` returns the bytes of a send. `lease_is_safe` is the local fence: by the boot-time clock, neither the
-    lease of this claim nor the last heartbeat is too old. `mail_from` is the sender of the envelope. `refused_for` is
-    how long a recipient whom the server refuses for now is tried again.
+    lease of this claim nor the last heartbeat is too old. `envelope_sender` returns the sender of the envelope.
+    `refused_for` is how long a recipient whom the server refuses for now is tried again.
     """
 
     pool: ConnectionPool
@@ -54,7 +54,7 @@ class Tools:
     compose: Callable[[Send], bytes]
     failpoint: FailpointHook
     lease_is_safe: Callable[[Claim], bool]
-    mail_from: str
+    envelope_sender: Callable[[Send], str]
     rng: Random
     refused_for: timedelta = REFUSED_FOR
 
@@ -76,7 +76,6 @@ class Job:
         on_end: "Callable[[Job, Ending], None]",
     ) -> None:
         self.claim, self.delivery = delivery.claim, delivery
-        self.mail_from = tools.mail_from
         self.body_deadline = tools.config.deadline / 2
         self.message = b""
         self.digest = ""
@@ -102,6 +101,10 @@ class Job:
         if self.delivery.send is None:
             raise LookupError("There is no mail.")
         return self.delivery.send
+
+    @property
+    def mail_from(self) -> str:
+        return self._tools.envelope_sender(self.send)
 
     @property
     def rcpt_to(self) -> str:

@@ -126,6 +126,7 @@ class ReminderWriter:
         if not keys:
             raise ValueError("A reminder cannot be signed without a key.")
         self._keys, self._inbound_domain = keys, inbound_domain
+        self._mail_from = headers.mail_from_address(mail_from)
         self._fields = write_fields(_fixed_fields(mail_from, instance))
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
@@ -134,6 +135,13 @@ class ReminderWriter:
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
         for given in ((), ("sender",), ("note",), ("sender", "note")):
             self._body("en", given)
+
+    def envelope_sender(self, send: Send) -> str:
+        """The address to which mail systems return this reminder: that of its occurrence, if mail to it comes here."""
+        if not self._inbound_domain:
+            return self._mail_from
+        local_part = links.sign_address(send.snooze_id, send.scheduled_for, keys=self._keys, action="bounce")
+        return f"{local_part}@{self._inbound_domain}"
 
     def write(self, send: Send) -> bytes:
         """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.

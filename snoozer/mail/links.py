@@ -10,7 +10,8 @@ Layout before base64url: version (1 byte), key id (4), snooze id (8), microsecon
 phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
 
 The address to which a person answers a reminder has a token of its own, of the action "answer", in base32: mail systems
-do not keep the case of an address. It opens no page, and the token of a page is no address.
+do not keep the case of an address. So does the address to which mail systems return a reminder, of the action "bounce".
+They open no page, and the token of a page is no address.
 """
 
 import binascii
@@ -26,7 +27,7 @@ from typing import Literal, get_args
 
 from snoozer.runtime.secret_keys import derive
 
-Action = Literal["done", "again", "see", "answer"]
+Action = Literal["done", "again", "see", "answer", "bounce"]
 
 # By the path after a token: the action, and the phrase of a button for "again".
 ACTS: dict[str, tuple[Action, str | None]] = {
@@ -37,8 +38,8 @@ ACTS: dict[str, tuple[Action, str | None]] = {
 }
 
 ACTIVE_FOR = timedelta(days=30)
-# How the address to which a person answers a reminder begins.
-ANSWER = "r+"
+# How addresses begin, by their action.
+ADDRESSES: dict[Action, str] = {"answer": "r+", "bounce": "b+"}
 MAX_PHRASE_LENGTH = 100
 
 _ACTIONS: tuple[Action, ...] = get_args(Action)
@@ -87,28 +88,31 @@ def sign(link: Link, *, keys: Sequence[str]) -> str:
 def verify(token: str, *, keys: Sequence[str]) -> Link:
     """The link that was signed with any key of the ring. Raises InvalidLink for any other string."""
     link = _verify(_decode(token), keys=keys)
-    if link.action == "answer":
+    if link.action in ADDRESSES:
         raise InvalidLink
     return link
 
 
-def sign_address(snooze_id: int, scheduled_for: datetime, *, keys: Sequence[str]) -> str:
-    """The local part, of 63 characters, of the address to which a person answers the reminder of this occurrence."""
-    token = sign(Link(snooze_id=snooze_id, scheduled_for=scheduled_for, action="answer"), keys=keys)
-    return ANSWER + b32encode(_decode(token)).rstrip(b"=").decode("ascii").lower()
+def sign_address(
+    snooze_id: int, scheduled_for: datetime, *, keys: Sequence[str], action: Literal["answer", "bounce"] = "answer"
+) -> str:
+    """The local part, of 63 characters, of the address to which the reminder of this occurrence is answered, or to
+    which mail systems return it."""
+    token = sign(Link(snooze_id=snooze_id, scheduled_for=scheduled_for, action=action), keys=keys)
+    return ADDRESSES[action] + b32encode(_decode(token)).rstrip(b"=").decode("ascii").lower()
 
 
 def verify_address(local_part: str, *, keys: Sequence[str]) -> Link:
-    """The occurrence whose reminder is answered at this address. Raises InvalidLink for any other string."""
-    token = local_part.lower().removeprefix(ANSWER)
-    if len(ANSWER + token) != len(local_part) or len(token) != _ADDRESS_LENGTH or not token.isascii():
+    """The occurrence and the action of this address. Raises InvalidLink for any other string."""
+    prefix, token = local_part[:2].lower(), local_part[2:].lower()
+    if len(token) != _ADDRESS_LENGTH or not token.isascii():
         raise InvalidLink
     try:
         raw = b32decode(token.upper() + "=" * (-len(token) % 8))
     except binascii.Error:
         raise InvalidLink from None
     link = _verify(raw, keys=keys)
-    if link.action != "answer" or b32encode(raw).rstrip(b"=") != token.upper().encode("ascii"):
+    if ADDRESSES.get(link.action) != prefix or b32encode(raw).rstrip(b"=") != token.upper().encode("ascii"):
         raise InvalidLink
     return link
 
@@ -144,7 +148,7 @@ def occurrence_id(token: str) -> str:
 
 def _pack_action(action: Action, phrase: str | None) -> bytes:
     if action not in _ACTIONS or (phrase and len(phrase) > MAX_PHRASE_LENGTH):
-        raise ValueError("A link may ask for done, again, see or answer, with a phrase of at most 100 characters.")
+        raise ValueError(f"A link asks for one of {', '.join(_ACTIONS)}, with a phrase of at most 100 characters.")
     return bytes((_ACTIONS.index(action),)) + (phrase or "").encode("utf-8")
 
 

@@ -86,6 +86,15 @@ class Recorded:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Reported:
+    """The reminder that a mail system reports about; `is_new` if it had not reported the same before."""
+
+    user_email: str
+    handed_over_at: datetime
+    is_new: bool
+
+
+@dataclass(frozen=True, kw_only=True)
 class Refusal:
     """The server refused a reminder, or no dot was sent.
 
@@ -206,6 +215,15 @@ def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Record
 def record_archived(connection: Connection, *, fact: Fact) -> Recorded | None:
     """Record the fact in the archive; returns None when the send is not there."""
     return row_as(execute(connection, "ledger/record_archived", **vars(fact)).first(), Recorded)
+
+
+def report(
+    connection: Connection, *, snooze_id: int, scheduled_for: datetime, kind: str, code: str, text: str
+) -> Reported | None:
+    """Record what a mail system reports about the reminder of this promise. Idempotent. Returns None without such a
+    reminder."""
+    values = {"snooze_id": snooze_id, "scheduled_for": scheduled_for, "kind": kind, "code": code, "text": text}
+    return row_as(execute(connection, "ledger/report", **values).first(), Reported)
 
 
 def exists(connection: Connection, *, reminder_message_ids: Sequence[str]) -> set[str]:

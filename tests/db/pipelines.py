@@ -1,4 +1,4 @@
-"""A pipeline of deliveries to a mail server that misbehaves on request."""
+"""A pipeline of deliveries to a mail server that misbehaves on request, and claims without one."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,14 +8,16 @@ from random import Random
 
 from sqlalchemy import Engine
 
+from snoozer.delivery import settling
 from snoozer.delivery.claiming import DeliveryConfig, no_failpoint
 from snoozer.delivery.deliver import Tools
 from snoozer.delivery.pipeline import DeliveryPipeline
-from snoozer.delivery.settling import Settler
+from snoozer.delivery.settling import Ending, Settler
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.server_limits import ServerLimits
 from snoozer.queue.fact_journal import FactJournal
-from snoozer.queue.reminder import Send, UncertainPolicy
+from snoozer.queue.reminder import Claim, DeliveryOutcome, Send, UncertainPolicy
+from tests.db.transitions import claim, sendable
 from tests.mail.scripted_server import ScriptedServer
 
 TIMEOUT = 60
@@ -49,7 +51,7 @@ def a_pipeline(
         compose=compose,
         failpoint=no_failpoint,
         lease_is_safe=lambda claim: True,
-        mail_from="s@s.example",
+        envelope_sender=lambda send: "s@s.example",
         rng=Random(1),
     )
     pipeline = DeliveryPipeline(
@@ -72,3 +74,15 @@ def a_pipeline(
 def reap_all(pipeline: DeliveryPipeline) -> None:
     while pipeline:
         pipeline.reap(timeout=TIMEOUT)
+
+
+def deliver(engine: Engine) -> list[Claim]:
+    """Claims what is due as a worker does, settles what was not reserved; returns what may be sent."""
+    claims = claim(engine)
+    free = [held for held in claims if sendable(engine, held)]
+    left = [Ending(claim=held, outcome=None) for held in claims if held not in free]
+    if left:
+        with engine.begin() as connection:
+            outcomes = settling.settle(connection, left, config=CONFIG)
+        assert set(outcomes) == {DeliveryOutcome.UNCLAIMED}
+    return free

@@ -10,19 +10,16 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import audit, mailbox_store
 from snoozer.db.audit import Entry
-from snoozer.delivery import settling
-from snoozer.delivery.settling import Ending
 from snoozer.operators import chunks, pauses
 from snoozer.operators.chunks import cancel
 from snoozer.operators.pauses import Scope
 from snoozer.queue import queue
 from snoozer.queue.promise import ReminderTime
-from snoozer.queue.reminder import Claim, DeliveryOutcome
 from snoozer.snoozes.acts import Pause, Resume
 from tests import acting
 from tests.db.operations import OPERATOR, an_operation, results, the_operation
-from tests.db.pipelines import CONFIG
-from tests.db.transitions import claim, sendable
+from tests.db.pipelines import deliver
+from tests.db.transitions import claim
 from tests.factories import (
     ANN,
     HOUR,
@@ -52,18 +49,6 @@ def resumed(engine: Engine, id: int) -> int:
     assert operation is not None
     chunks.work(engine)
     return operation
-
-
-def deliver(engine: Engine) -> list[Claim]:
-    """Claims what is due as a worker does, settles what was not reserved; returns what may be sent."""
-    claims = claim(engine)
-    free = [held for held in claims if sendable(engine, held)]
-    left = [Ending(claim=held, outcome=None) for held in claims if held not in free]
-    if left:
-        with engine.begin() as connection:
-            outcomes = settling.settle(connection, left, config=CONFIG)
-        assert set(outcomes) == {DeliveryOutcome.UNCLAIMED}
-    return free
 
 
 SCOPES = [

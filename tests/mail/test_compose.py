@@ -11,7 +11,8 @@ from email.utils import format_datetime
 import pytest
 
 from snoozer.mail import links
-from snoozer.mail.compose import NO_SUBJECT, compose_notice
+from snoozer.mail.compose import NO_SUBJECT, ReminderWriter, compose_notice
+from snoozer.mail.links import InvalidLink
 from tests.mail.composed import KEYS, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
@@ -47,6 +48,27 @@ def test_with_a_domain_for_answers_a_reminder_has_an_address_of_its_own(a_send: 
         link = links.verify_address(written, keys=KEYS[::-1])
         assert (link.snooze_id, link.scheduled_for) == (42, PROMISED)
     assert opened(reminder(a_send(snooze_id=43), inbound_domain="in.snoozer.example"))["Reply-To"] != local_part
+
+
+def test_with_a_domain_for_mail_a_reminder_is_returned_to_an_address_of_its_own(a_send: Sends) -> None:
+    """The address names the same occurrence as Reply-To, and does not open what Reply-To opens."""
+
+    def writer(inbound_domain: str) -> ReminderWriter:
+        mail_from = "Snoozer <reminders@snoozer.example>"
+        return ReminderWriter(
+            mail_from=mail_from, base_url="https://s.example", keys=KEYS, instance="i", inbound_domain=inbound_domain
+        )
+
+    assert writer("").envelope_sender(a_send()) == "reminders@snoozer.example"
+    writers = [writer("in.snoozer.example") for _ in range(2)]
+    addresses = [one.envelope_sender(a_send()) for one in writers]
+    assert addresses[0] == addresses[1] != writers[0].envelope_sender(a_send(snooze_id=43))
+    local_part, _, domain = addresses[0].partition("@")
+    assert (len(local_part), local_part[:2], domain) == (63, "b+", "in.snoozer.example")
+    link = links.verify_address(local_part.upper(), keys=KEYS[::-1])
+    assert (link.snooze_id, link.scheduled_for, link.action) == (42, PROMISED, "bounce")
+    with pytest.raises(InvalidLink):
+        links.verify_address(f"r+{local_part[2:]}", keys=KEYS)
 
 
 def test_the_same_row_gives_the_same_bytes_in_every_process(a_send: Sends) -> None:

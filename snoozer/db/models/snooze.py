@@ -235,7 +235,18 @@ class Event(Base):
     route: Mapped[str]
     detail: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
 
-    __table_args__ = (Index("ix_snooze_events_snooze", "snooze_id", "id"),)
+    __table_args__ = (
+        Index("ix_snooze_events_snooze", "snooze_id", "id"),
+        Index(
+            "uq_snooze_events_report",
+            "snooze_id",
+            "kind",
+            text("(detail ->> 'promise')"),
+            text("(detail ->> 'code')"),
+            unique=True,
+            postgresql_where=text("route = 'report'"),
+        ),
+    )
 
 
 _BY_MONTH = "RANGE (finished_at)"

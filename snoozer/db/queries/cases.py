@@ -25,6 +25,7 @@ from snoozer.db.models import (
 from snoozer.db.models.state import is_ahead, state_of
 from snoozer.db.queries import Cursor, Found, columns
 from snoozer.db.queries.case_filter import Filter, InvalidFilter
+from snoozer.db.queries.snooze_events import bounce_of
 
 __all__ = ["Filter", "InvalidFilter"]
 
@@ -165,6 +166,7 @@ def sends(connection: Connection, *, id: int) -> Sequence[Found]:
             *columns(Send, "enhanced_code reply queue_id reminder_message_id resends late"),
             *columns(Send, "resolution resolved_by resolved_at"),
             digest_of.label("digest_of"),
+            bounce_of(Send),
         )
         .join(Snooze, and_(Send.user_email == Snooze.user_email, Send.message_id == Snooze.message_id))
         .where(Snooze.id == id, Send.channel == EMAIL, (Send.snooze_id == id) | (Send.scheduled_for == _promise))

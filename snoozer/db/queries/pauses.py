@@ -95,6 +95,12 @@ def invalid(connection: Connection, *, email: str) -> int | None:
     return connection.execute(select(Pause.id).where(marked)).scalar_one_or_none()
 
 
+def count_invalid(connection: Connection) -> int:
+    """How many addresses take no mail."""
+    marked = select(func.count()).where(Pause.kind == "invalid", Pause.ended_at.is_(None))
+    return connection.execute(marked).scalar_one()
+
+
 def _set_aside() -> Any:
     rows = select(Snooze.id).where(Snooze.paused_by == Pause.id).limit(MAX_COUNTED + 1).correlate(Pause).subquery()
     return select(func.count()).select_from(rows).scalar_subquery()

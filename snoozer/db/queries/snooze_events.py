@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, select
+from sqlalchemy import Connection, DateTime, Select, cast, func, select
+from sqlalchemy.orm import aliased
 
 from snoozer.db.models import ArchivedSend, Event, Send
 from snoozer.db.queries import Cursor, Found, Page, columns, make_page
@@ -38,6 +39,15 @@ def last_promise(connection: Connection, *, id: int) -> Any:
         if newest is not None:
             return newest
     return None
+
+
+def bounce_of(send: Any) -> Any:
+    """The `code` and `text` of the mail system that returned this reminder; NULL if none did."""
+    its = aliased(Event)
+    promise = cast(its.detail["promise"].astext, DateTime(timezone=True))
+    chosen = select(its.detail).where(its.snooze_id == send.snooze_id, its.route == "report", its.kind == "bounced")
+    newest = chosen.where(promise == send.scheduled_for).order_by(its.id.desc()).limit(1)
+    return newest.correlate(send).scalar_subquery().label("bounce")
 
 
 def _events() -> Select[*tuple[Any, ...]]:

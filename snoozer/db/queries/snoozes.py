@@ -25,6 +25,7 @@ from snoozer.db.models import (
 from snoozer.db.models.state import in_state, is_overdue, state_of
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_page
 from snoozer.db.queries.archived import live_or_archived
+from snoozer.db.queries.snooze_events import bounce_of
 
 Field = Literal["text", "from", "subject", "note"]
 # How many rows to read at a time.
@@ -320,6 +321,7 @@ def _sends(send: Any, *, id: int, size: int, after: Cursor | None) -> Select[*tu
         func.coalesce(lead.state, send.state).label("state"),
         func.coalesce(lead.sent_at, send.sent_at).label("sent_at"),
         _digest_size(send, send.snooze_id).label("digest_size"),
+        bounce_of(send),
     ).where(send.snooze_id == id, send.channel == EMAIL)
     if after is not None:
         found = found.where(tuple_(send.scheduled_for, send.id) < (after.at, after.id))

@@ -52,6 +52,13 @@ class ConnectionLost(Exception):
     """The connection ended, was silent past its deadline, or the reply was not SMTP."""
 
 
+def masked(words: str) -> str:
+    """A server's words on one line of at most 500 characters: nothing invisible, every address masked, and nothing from
+    a quoted subject on."""
+    unquoted = _SUBJECT.sub(r"\1: …", headers.sanitize_line(words, limit=4 * MAX_REPLY_LENGTH))
+    return headers.sanitize_line(_ADDRESS.sub("…@…", unquoted), limit=MAX_REPLY_LENGTH)
+
+
 @dataclass(frozen=True)
 class Reply:
     """One reply of the server: its code, and its lines without the code as they came."""
@@ -70,12 +77,8 @@ class Reply:
 
     @cached_property
     def text(self) -> str:
-        """The words on one line of at most 500 characters: nothing invisible, every address masked, and nothing from a
-        quoted subject on."""
-        words = " ".join(_ENHANCED.sub("", line, count=1) for line in self.lines)
-        unquoted = _SUBJECT.sub(r"\1: …", headers.sanitize_line(words, limit=4 * MAX_REPLY_LENGTH))
-        masked = _ADDRESS.sub("…@…", unquoted)
-        return headers.sanitize_line(masked, limit=MAX_REPLY_LENGTH)
+        """The words as `masked`."""
+        return masked(" ".join(_ENHANCED.sub("", line, count=1) for line in self.lines))
 
     @property
     def queue_id(self) -> str | None:

@@ -75,6 +75,8 @@ def find(connection: Connection, *, local_part: str, site: Site) -> AnswerDoor |
         link = links.verify_address(local_part, keys=site.keys)
     except InvalidLink:
         return None
+    if link.action != "answer":
+        return None
     email = connection.execute(select(Snooze.user_email).where(Snooze.id == link.snooze_id)).scalar_one_or_none()
     person = None if email is None else inbox.person_of(connection, email=email)
     return None if person is None else AnswerDoor(person=person, link=replace(link, action="see"))

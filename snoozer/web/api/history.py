@@ -23,7 +23,7 @@ from snoozer.web.text.redaction import without_addresses
 # The fields of an event's detail that its owner's programs may see.
 _SHOWN = {
     *("after", "alternative", "at", "before", "ended", "error", "flags", "next", "note", "of", "phrase", "promise"),
-    *("scope", "until", "was", "why", "zone"),
+    *("code", "scope", "text", "until", "was", "why", "zone"),
 }
 
 

@@ -39,7 +39,12 @@ ACTS = {
     "retire_restored": "Made a case, after a restore",
     "accept_database": "Accepted the database",
 }
-_ACTORS = {"command": "a command", "clock": "the clock", "provider": "a sign-in at the organisation"}
+_ACTORS = {
+    "command": "a command",
+    "clock": "the clock",
+    "provider": "a sign-in at the organisation",
+    "mail": "a mail system",
+}
 _KINDS = {"operator": "operator", "user": "person"}
 _TARGETS = {"breaker": "mail server", "database": "the database", "token": "API token"}
 # By the names of what is recorded before and after an act.

@@ -12,6 +12,7 @@ from snoozer.db.state_words import Answer, was_sent
 from snoozer.timephrase.describe import span_in_words
 from snoozer.web.operators.audit_texts import actor_text
 from snoozer.web.text.redaction import without_addresses
+from snoozer.web.text.status import report_text
 from snoozer.web.text.time_format import TimeFormatter, count_in_words
 
 _ANSWERS: dict[Answer, str] = {"yes": "Yes", "no": "No", "perhaps": "Perhaps", "not yet": "No"}
@@ -21,7 +22,13 @@ def was_it_sent(send: Found | None, *, times: TimeFormatter) -> tuple[str, str]:
     """Returns Yes, No or Perhaps, and the sentence that explains it."""
     if send is None:
         return "No", "Nothing was ever handed to the mail server for this promise."
-    return _ANSWERS[was_sent(send.state, send.resolution, send.smtp_code)], _what_became_of(send, times)
+    answer, text = _ANSWERS[was_sent(send.state, send.resolution, send.smtp_code)], _what_became_of(send, times)
+    if send.bounce is None:
+        return answer, text
+    return (
+        answer,
+        f"{text} It bounced: a mail system returned it. {without_addresses(report_text(send.bounce))}".rstrip(),
+    )
 
 
 def _what_became_of(send: Found, times: TimeFormatter) -> str:
@@ -148,7 +155,9 @@ REASONS: dict[str, Callable[[Found, Conditions], str]] = {
     ),
     "case": _retired,
     "owner_pause": lambda row, now: "Its person paused it. It stays until they resume it.",
-    "operator_pause": lambda row, now: "An operator paused it. It stays until an operator resumes it.",
+    "operator_pause": lambda row, now: (
+        "An operator paused it, or its address takes no mail. It stays until that ends; the page of pauses says why."
+    ),
     "database_pause": lambda row, now: (
         "It was paused in the database (inactive without an outcome). It stays until that is taken back."
     ),

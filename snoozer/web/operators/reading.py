@@ -74,6 +74,7 @@ class Reading:
     uncertain: Figure[Sequence[Found]]
     new_cases: Figure[int]
     mailboxes: Figure[MailboxHealth]
+    addresses: Figure[int]
 
     @property
     def missing(self) -> list[str]:
@@ -115,6 +116,7 @@ class Figures:
             "uncertain": metrics.uncertain,
             "new_cases": overview.new_cases,
             "mailboxes": health_checks.mailboxes,
+            "addresses": pauses.count_invalid,
         }
         self._may_list_wal = False
         # Requests notice an outage before the figures are read.

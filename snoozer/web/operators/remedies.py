@@ -55,6 +55,9 @@ REMEDIES = {
     "uncertain": Remedy(
         page="reminders-may-have-been-sent", endpoint="admin.overview", label="See which", part="uncertain"
     ),
+    "addresses": Remedy(
+        page="many-reminders-must-wait-run-again-or-come-later", endpoint="admin_pauses.list_pauses", label="See why"
+    ),
     "cases": Remedy(page="cases-wait-for-a-decision", endpoint="admin_cases.list_cases", label="Decide"),
     "cases new": Remedy(page="cases-wait-for-a-decision", endpoint="admin_cases.list_cases", label="Decide"),
 }

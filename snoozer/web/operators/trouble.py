@@ -85,6 +85,7 @@ class _Judge:
         yield from self._unread()
         yield from self._stopped_servers()
         yield from self._uncertain()
+        yield from self._addresses()
         yield from self._cases()
 
     def _locks(self) -> Iterator[Trouble]:
@@ -296,6 +297,12 @@ class _Judge:
             verb = "is" if queue.deferred == 1 else "are"
             text = f"{_many(queue.deferred)} {verb} due that only a newer release can send."
             yield Trouble(kind="deferred", text=text, harm=self._harm())
+
+    def _addresses(self) -> Iterator[Trouble]:
+        if count := self._reading.addresses.value:
+            what, them = _count(count, "address takes", "addresses take"), "it" if count == 1 else "them"
+            text = f"{what} no mail, so reminders to {them} are kept."
+            yield Trouble(kind="addresses", text=text, harm="notice")
 
     def _cases(self) -> Iterator[Trouble]:
         queue, new = self._reading.queue.value, self._reading.new_cases.value

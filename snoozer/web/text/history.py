@@ -11,7 +11,7 @@ from snoozer.translations import gettext as _
 from snoozer.web.text.arrival_text import REST_ENDS, arrival_of
 from snoozer.web.text.phrase_text import recurrence_ended_text
 from snoozer.web.text.reply_text import came_text
-from snoozer.web.text.status import digest_text
+from snoozer.web.text.status import digest_text, report_text
 from snoozer.web.text.time_format import TimeFormatter, parse_instant
 
 MAX_LINES = 100
@@ -29,6 +29,9 @@ _SENTENCES = {
     "resent": N_("It was sent once more, as the same mail."),
     "verified": N_("It was found in your mailbox, so it had been sent."),
     "late": N_("The mail server's answer came late."),
+    "bounced": N_("It did not arrive: a mail system returned it{reason}."),
+    "delivery delayed": N_("A mail system could not deliver it yet and goes on trying{reason}."),
+    "complained": N_("It was reported as spam in your mailbox."),
     "retired": N_("It could not be delivered and became a case for the operators of this Snoozer."),
     "set aside": N_("It may have been sent before this Snoozer was restored, so its operators decide."),
     "reactivated": N_("An operator sent it back to work."),
@@ -162,7 +165,9 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
     phrase = detail.get("phrase")
     unknown = f"{event.kind.replace('_', ' ').capitalize()}."
     sentence = (_WITH_PHRASE.get(event.kind) if phrase else None) or _SENTENCES.get(event.kind, unknown)
-    return _filled(sentence, event, times, was=detail.get("was")).replace("{phrase}", str(phrase)) + ended
+    reason = f" ({words})" if (words := report_text(detail)) else ""
+    filled = _filled(sentence, event, times, was=detail.get("was"))
+    return filled.replace("{phrase}", str(phrase)).replace("{reason}", reason) + ended
 
 
 def _filled(sentence: str, event: Any, times: TimeFormatter, **moments: str | None) -> str:

@@ -1,5 +1,6 @@
 """A snooze's status for its owner: a label, an icon, and the answers to "was it sent?" and "why is it not back?"."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -136,8 +137,18 @@ def digest_text(size: int | None) -> str:
     return " " + _("It is one of %(count)s reminders in one mail.", count=size) if size else ""
 
 
+def report_text(detail: Mapping[str, Any]) -> str:
+    """Returns the words of a mail system in its report, and its code if they lack it."""
+    code, text = detail.get("code") or "", detail.get("text") or ""
+    return text if code in text else f"{code} {text}".strip()
+
+
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
-    return _own_answer(send, times) + digest_text(send.digest_size)
+    answer = _own_answer(send, times) + digest_text(send.digest_size)
+    if send.bounce is None:
+        return answer
+    bounced = _("It did not arrive: a mail system returned it.")
+    return f"{answer} {bounced} {report_text(send.bounce)}".rstrip()
 
 
 def _own_answer(send: Any, times: TimeFormatter) -> str:
@@ -174,7 +185,8 @@ def _state(row: Any, times: TimeFormatter, delivery: DeliveryStatus | None) -> t
         return "late", _("The worker that held it stopped answering. Another one takes it over within moments.")
     if state == "paused" and row.paused_since is not None:
         return "paused", _(
-            "Paused by an operator of this Snoozer since %(when)s. It keeps its time, and comes when that ends.",
+            "Paused by an operator of this Snoozer since %(when)s, or because your address takes no mail. It keeps its "
+            "time, and comes when that ends.",
             when=times.inline(row.paused_since),
         )
     if state == "sent":

@@ -1,7 +1,15 @@
 -- name: begin
--- Enter a pause, by an operator; once while a pause of the same scope lasts. Zero rows if it is paused already.
+-- Enter a pause, once while a pause of the same scope lasts. Zero rows if it is paused already, or if such a pause ended
+-- after the cause of this one.
 INSERT INTO pauses (kind, value, actor, reason, until)
-VALUES (:kind, :value, :actor, :reason, CURRENT_TIMESTAMP + CAST(:span AS interval))
+SELECT :kind, :value, :actor, :reason, CURRENT_TIMESTAMP + CAST(:span AS interval)
+WHERE NOT EXISTS (
+    SELECT 1
+    FROM pauses
+    WHERE kind = :kind
+      AND value = :value
+      AND ended_at > CAST(:unless_ended_after AS timestamptz)
+)
 ON CONFLICT (kind, value) WHERE ended_at IS NULL DO NOTHING
 RETURNING id
 
