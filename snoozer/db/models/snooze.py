@@ -234,8 +234,12 @@ class Event(Base):
     actor: Mapped[str]
     route: Mapped[str]
     detail: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    token_id: Mapped[int | None]
 
-    __table_args__ = (Index("ix_snooze_events_snooze", "snooze_id", "id"),)
+    __table_args__ = (
+        Index("ix_snooze_events_snooze", "snooze_id", "id"),
+        Index("ix_snooze_events_token", "token_id", "at", postgresql_where=text("token_id IS NOT NULL")),
+    )
 
 
 _BY_MONTH = "RANGE (finished_at)"
