@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0081, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0082, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -959,7 +959,8 @@ CREATE TABLE snooze_events (
     kind text NOT NULL,
     actor text NOT NULL,
     route text NOT NULL,
-    detail jsonb DEFAULT '{}'::jsonb NOT NULL
+    detail jsonb DEFAULT '{}'::jsonb NOT NULL,
+    token_id bigint
 );
 
 CREATE SEQUENCE snooze_events_id_seq
@@ -1443,6 +1444,8 @@ CREATE INDEX ix_sink_messages_rcpt_to ON sink_messages USING btree (rcpt_to, id)
 CREATE INDEX ix_snooze_events_at ON snooze_events USING brin (at);
 
 CREATE INDEX ix_snooze_events_snooze ON snooze_events USING btree (snooze_id, id);
+
+CREATE INDEX ix_snooze_events_token ON snooze_events USING btree (token_id, at) WHERE (token_id IS NOT NULL);
 
 CREATE INDEX ix_webhook_deliveries_account ON webhook_deliveries USING btree (account_id);
 

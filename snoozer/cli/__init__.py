@@ -27,6 +27,7 @@ COMMANDS = {
     "add": ("snoozer.cli.add", "Be reminded of a message, by the API."),
     "list": ("snoozer.cli.list_", "List what is snoozed, by the API."),
     "cancel": ("snoozer.cli.cancel", "Cancel a snooze, by the API."),
+    "mcp": ("snoozer.cli.mcp", "Let an assistant snooze by the API, over stdio or HTTP."),
     "when": ("snoozer.cli.when", "Say when a phrase is, and print the sentence to check it by."),
     "account": ("snoozer.cli.account", "Accounts: who may sign in, and as what."),
     "token": ("snoozer.cli.token", "Tokens for the API."),

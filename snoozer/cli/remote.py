@@ -20,25 +20,29 @@ LONGEST_WAIT = 30.0
 def connected() -> Iterator[Client]:
     """A client for SNOOZER_URL with SNOOZER_TOKEN. A temporary failure ends in one sentence and code 1, a refusal in
     code 2."""
-    config = settings.load()
-    url, token = config.client_url or config.base_url, config.client_token.get_secret_value()
+    token = settings.load().client_token.get_secret_value()
     if not token or not (token.isascii() and token.isprintable()):
         refuse("SNOOZER_TOKEN is not set to a token; make one in the settings of your Snoozer.")
-    address = urlsplit(url)
-    if address.scheme == "http" and not is_private(address.hostname or "") and config.insecure_transport == "refuse":
-        refuse("SNOOZER_URL begins with http://, and everybody on the way can read the token; use https://.")
     try:
-        client = Client(url, token, longest_wait=LONGEST_WAIT)
-    except ValueError:
-        refuse("SNOOZER_URL is not the address of a Snoozer, such as https://snooze.example.org.")
-    try:
-        with client:
+        with Client(address(), token, longest_wait=LONGEST_WAIT) as client:
             yield client
     except (Unreachable, WaitTooLong, Failed) as error:
         click.echo(f"snoozer: {_sentence(error)}", err=True)
         sys.exit(1)
     except ApiError as error:
         refuse(_sentence(error))
+
+
+def address() -> str:
+    """SNOOZER_URL, unless it is no address of a Snoozer, or everybody on the way could read a token."""
+    config = settings.load()
+    url = config.client_url or config.base_url
+    parts = urlsplit(url)
+    if parts.scheme == "http" and not is_private(parts.hostname or "") and config.insecure_transport == "refuse":
+        refuse("SNOOZER_URL begins with http://, and everybody on the way can read the token; use https://.")
+    if parts.scheme not in {"http", "https"} or not parts.hostname:
+        refuse("SNOOZER_URL is not the address of a Snoozer, such as https://snooze.example.org.")
+    return url
 
 
 def in_words(snooze: Snooze) -> str:

@@ -30,13 +30,20 @@ def append(connection: Connection, *, snooze_id: int, kind: str, actor: str, rou
 
 
 def append_many(
-    connection: Connection, *, kind: str, actor: str, route: str, lines: Sequence[tuple[int, Mapping[str, object]]]
+    connection: Connection,
+    *,
+    kind: str,
+    actor: str,
+    route: str,
+    lines: Sequence[tuple[int, Mapping[str, object]]],
+    token_id: int | None = None,
 ) -> dict[int, int]:
-    """Append an event for each snooze id and detail, in one statement; returns the ids of the events by snooze."""
+    """Append an event for each snooze id and detail, in one statement; returns the ids of the events by snooze.
+    `token_id` is the token of the program that acted."""
     if not lines:
         return {}
     values = {"snooze_ids": [id for id, _ in lines], "details": [json.dumps(detail) for _, detail in lines]}
-    rows = execute(connection, "events/append_many", kind=kind, actor=actor, route=route, **values)
+    rows = execute(connection, "events/append_many", kind=kind, actor=actor, route=route, token_id=token_id, **values)
     return {row.snooze_id: row.id for row in rows}
 
 

@@ -294,8 +294,8 @@ def snooze(
     """Snooze messages of one person, or change the times of the snoozes that they have, paused ones too; kept messages
     leave the inbox.
 
-    Returns a result for each message, in the order given. A new snooze has an event if its phrase was read, or it
-    `is_recorded`; a changed one has an event of this `kind`.
+    Returns a result for each message, in the order given. A new snooze has an event if its phrase was read, it
+    `is_recorded`, or a program with a token made it; a changed one has an event of this `kind`.
 
     Raises SnoozeError for an invalid message_id.
     """

@@ -217,6 +217,19 @@ def undo(connection: Connection, *, account_id: int, id: UUID, by: By) -> Undone
     return Undone(done=done + len(kept) + len(moved), left=counted(left), may_arrive=may_arrive)
 
 
+def undo_acts(connection: Connection, done: Sequence[tuple[int, int]], by: By) -> Undone:
+    """Put back acts, each a snooze and its event: of one snooze the newest act first, until one cannot be undone."""
+    ids, undone, may_arrive = sorted({id for id, _ in done}), set[int](), False
+    left: Counter[Reason] = Counter()
+    while ids:
+        results = acts.undo(connection, ids, by, done=[event for _, event in done])
+        left.update(reason_of(one) for one in results if one.left is not None and one.left.code != "nothing_to_undo")
+        may_arrive = may_arrive or any(one.may_arrive for one in results)
+        ids = [one.id for one in results if one.left is None]
+        undone.update(ids)
+    return Undone(done=len(undone), left=counted(left), may_arrive=may_arrive)
+
+
 def counted(left: Mapping[Reason, int]) -> dict[Reason, int]:
     """The reasons for which something was left."""
     return {reason: count for reason, count in left.items() if count > 0}

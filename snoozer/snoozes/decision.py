@@ -16,11 +16,13 @@ MAY_ARRIVE = N_("A reminder was on its way already, so it may still arrive.")
 
 
 class By(NamedTuple):
-    """Who acts, and through which door. Without `user_email`, an operator or a program acts on anybody's snoozes."""
+    """Who acts, and through which door. Without `user_email`, an operator or a program acts on anybody's snoozes;
+    `token_id` is the token of a person's program."""
 
     user_email: str | None
     door: str
     actor: str = "user"
+    token_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -45,10 +45,12 @@ def enter(
     lines: list[tuple[int, Mapping[str, object]]] = []
     for message_id, id in ids.items():
         one = messages[message_id]
-        if is_recorded or one.reading is not None:
+        if is_recorded or one.reading is not None or by.token_id is not None:
             detail = event_detail(one.reading, one.time, None) | {"after": db.asked_terms(one.time)}
             lines.append((id, detail | places.detail(message_id, became="snoozed")))
-    known = events.append_many(connection, kind="asked", actor=by.actor, route=by.door, lines=lines)
+    known = events.append_many(
+        connection, kind="asked", actor=by.actor, route=by.door, lines=lines, token_id=by.token_id
+    )
     return {message_id: Result(id=id, before=None, event=known.get(id)) for message_id, id in ids.items()}
 
 
@@ -217,7 +219,9 @@ def _record(
         lines.setdefault(decision.kind, []).append((row.id, detail))
     known: dict[int, int] = {}
     for kind, found in lines.items():
-        known |= events.append_many(connection, kind=kind, actor=by.actor, route=by.door, lines=found)
+        known |= events.append_many(
+            connection, kind=kind, actor=by.actor, route=by.door, lines=found, token_id=by.token_id
+        )
     return known
 
 

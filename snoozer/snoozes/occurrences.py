@@ -125,13 +125,13 @@ def _content(send: Found, row: Found) -> dict[str, Any]:
     return content
 
 
-def done(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
+def done(connection: Connection, *, occurrence: Occurrence, route: str, token_id: int | None = None) -> bool:
     """Mark the message as done, until its next occurrence if it recurs. Returns False when it is done or snoozed."""
     if occurrence.status != "open" or not _acknowledge(connection, occurrence, route=route):
         return False
     mailbox_store.move(connection, user_email=occurrence.user_email, message_id=occurrence.message_id, folder="done")
     detail = {} if occurrence.returns_at is None else {"next": occurrence.returns_at.isoformat()}
-    _append_event(connection, occurrence, kind="done", route=route, **detail)
+    _append_event(connection, occurrence, kind="done", route=route, token_id=token_id, **detail)
     return True
 
 
@@ -246,6 +246,14 @@ def _last_action(connection: Connection, *, link: Link) -> Found | None:
     return connection.execute(actions.order_by(Event.id.desc()).limit(1)).first()
 
 
-def _append_event(connection: Connection, occurrence: Occurrence, *, kind: str, route: str, **detail: object) -> None:
-    detail = {"promise": occurrence.scheduled_for.isoformat(), **detail}
-    events.append(connection, snooze_id=occurrence.snooze_id, kind=kind, actor="user", route=route, **detail)
+def _append_event(
+    connection: Connection,
+    occurrence: Occurrence,
+    *,
+    kind: str,
+    route: str,
+    token_id: int | None = None,
+    **detail: object,
+) -> None:
+    lines = [(occurrence.snooze_id, {"promise": occurrence.scheduled_for.isoformat(), **detail})]
+    events.append_many(connection, kind=kind, actor="user", route=route, lines=lines, token_id=token_id)

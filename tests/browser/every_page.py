@@ -4,6 +4,8 @@ from sqlalchemy import Engine
 
 from snoozer.db import mailbox_store
 from snoozer.operators import pauses
+from snoozer.people import api_tokens
+from snoozer.queue import events
 from snoozer.settings import Settings
 from tests.db.operations import OPERATOR, an_operation
 from tests.factories import ANN, HOUR, a_kept_message, a_mailbox, a_snooze, an_original, now
@@ -40,12 +42,18 @@ def of_a_person(settings: Settings, engine: Engine) -> list[str]:
         engine, address=f"{LONG}@x.example", host=LONG[:60], state="paused", problem="login", problem_since=now()
     )
     a_mailbox(engine, address=CANARY)
+    with engine.begin() as connection:
+        program = api_tokens.create(connection, email=ANN, name=LONG)
+        assert program is not None
+        lines = [(late, {"phrase": CANARY + LONG})]
+        events.append_many(connection, kind="edited", actor="user", route="api", lines=lines, token_id=program.id)
     webhook, delivery = a_failed_webhook(engine, url=f"https://x.example/{LONG[:200]}", answer=f"{CANARY} {LONG}")
     return [
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
         "/settings/data",
         "/settings/feeds",
         "/settings/programs",
+        "/settings/programs/today",
         "/docs/api",
         "/settings/webhooks",
         f"/settings/webhooks/{webhook}",

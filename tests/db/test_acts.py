@@ -2,7 +2,8 @@
 answer says so. This is the whole table: act, state and door give the result, the answer, the event and the Undo.
 
 SQL judges each cell, by the row, the ledger and the events. `act_doors` has the doors and the states. Acts by folders
-and flags of a connected mailbox need an IMAP server, so tests/imap has them.
+and flags of a connected mailbox need an IMAP server, so tests/imap has them. `snoozer mcp` has no acts of its own: each
+tool leads to a route of the API (tests/process/cli/test_mcp.py).
 """
 
 from collections.abc import Iterator, Mapping

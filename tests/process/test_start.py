@@ -23,6 +23,7 @@ COMMANDS: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("clock", "--once"): (*EXPORTS, *ORM, *WEB, *MAILBOXES, *FILES, "jinja2", "cryptography", "urllib3"),
     ("--help",): ("sqlalchemy", "psycopg", "pydantic", "opentelemetry", "snoozer.settings", *WEB, *MAILBOXES, *FILES),
     ("when", "tomorrow 9am"): ("sqlalchemy", "psycopg", "pydantic", "opentelemetry", "snoozer.settings", *WEB, *FILES),
+    ("mcp", "--help"): ("mcp", "uvicorn", "sqlalchemy", "psycopg", *EXPORTS, *WEB, *MAILBOXES, "cryptography"),
     ("list", "--help"): ("sqlalchemy", "psycopg", *EXPORTS, *WEB, *MAILBOXES, "jinja2", "cryptography"),
 }
 SITE = (*EXPORTS, "joserfc", "snoozer.people.oidc.provider", "dns", "alembic", "rich", "snoozer.client", "aiosmtpd")

@@ -1,4 +1,5 @@
-"""Settings, Programs: tokens are made with scopes and an end, shown once, and revoked by their owner."""
+"""Settings, Programs: tokens are made with scopes and an end, shown once, and revoked by their owner; what programs did
+today is undone by one button."""
 
 import re
 from datetime import timedelta
@@ -9,9 +10,12 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.people import api_tokens
-from tests.factories import ANN, People, now
+from tests.factories import ANN, HOUR, People, a_snooze, now, the_row
+from tests.web.reminders import a_sent_reminder
 
 PAGE = "/settings/programs"
+TODAY = f"{PAGE}/today"
+KEPT = ("remind_at", "note", "inactive", "outcome", "recurrence", "wall_time")
 FORM = {"name": "Backup script", "scope": ["snoozes:read"], "lifetime": "30"}
 
 
@@ -88,3 +92,88 @@ def test_a_person_has_only_so_many_tokens(ann: FlaskClient, engine: Engine) -> N
     answer = ann.post(PAGE, data=FORM)
     assert (answer.status_code, "You have 50 tokens, which is the limit" in answer.text) == (422, True)
     assert 'value="Backup script"' in answer.text
+
+
+def a_program(browser: FlaskClient, name: str) -> dict[str, str]:
+    """The headers of a new program of Ann's."""
+    made = browser.post(PAGE, data=FORM | {"name": name, "scope": ["snoozes:read", "snoozes:write"]})
+    return {"Authorization": f"Bearer {secret_in(made.text)}"}
+
+
+def undo_all(browser: FlaskClient) -> str:
+    page = browser.get(TODAY).text
+    fields = {name: re.findall(rf'name="{name}" value="([^"]+)"', page)[0] for name in ("day", "newest")}
+    return browser.post(f"{TODAY}/undo", data=fields, follow_redirects=True).text
+
+
+def test_what_programs_did_today_is_named_and_undone_by_one_button(ann: FlaskClient, engine: Engine) -> None:
+    robot = a_program(ann, "Robot <b>")
+    moved, over = (a_snooze(engine, remind_at=now() + 3 * HOUR, subject=subject) for subject in ("Lease", "Offer"))
+    back = a_sent_reminder(engine)
+    before = {id: the_row(engine, id) for id in (moved, over)}
+    created = ann.post("/api/v1/snoozes", headers=robot, json={"subject": "New", "remind_at": f"{now() + HOUR}"})
+    made = created.get_json()["id"]
+    for method, path, body in (
+        ("PATCH", f"{moved}", {"when": "in 3 days"}),
+        ("PATCH", f"{moved}", {"note": "Both floors", "when": "in 4 days"}),
+        ("POST", f"{moved}/pause", {}),
+        ("DELETE", f"{over}", None),
+        ("POST", f"{back}/done", {}),
+    ):
+        answer = ann.open(f"/api/v1/snoozes/{path}", method=method, headers=robot, json=body)
+        assert answer.status_code == 200, answer.text
+    page = ann.get(TODAY).text
+    assert page.count("by the program “Robot &lt;b&gt;”") == 6
+    assert "Undo all 6 acts" in page
+    assert "by the program “Robot &lt;b&gt;”" in ann.get(f"/snoozes/{moved}").text
+    assert "4 messages are as they were." in undo_all(ann)
+    for id, row in before.items():
+        found = the_row(engine, id)
+        assert [getattr(found, name) for name in KEPT] == [getattr(row, name) for name in KEPT]
+    assert the_row(engine, made).outcome == "cancelled"
+    page = ann.get(TODAY).text
+    assert page.count("Undone since.") == 6
+    assert "Nothing is left to undo." in page
+
+
+def test_undo_leaves_what_its_person_changed_since_and_what_the_page_did_not_show(
+    ann: FlaskClient, engine: Engine
+) -> None:
+    robot = a_program(ann, "Robot")
+    mine, late = (a_snooze(engine, remind_at=now() + 3 * HOUR) for _ in range(2))
+    ann.patch(f"/api/v1/snoozes/{mine}", headers=robot, json={"when": "in 3 days"})
+    page = ann.get(TODAY).text
+    fields = {name: re.findall(rf'name="{name}" value="([^"]+)"', page)[0] for name in ("day", "newest")}
+    ann.post(f"/snoozes/{mine}/cancel")
+    ann.delete(f"/api/v1/snoozes/{late}", headers=robot)
+    answer = ann.post(f"{TODAY}/undo", data=fields, follow_redirects=True).text
+    assert "1 could not be undone: 1 was cancelled already." in answer
+    assert [the_row(engine, id).outcome for id in (mine, late)] == ["cancelled", "cancelled"]
+    assert "1 message is as it was." in undo_all(ann)
+    assert the_row(engine, late).outcome is None
+
+
+def test_each_person_sees_and_undoes_their_own_programs_alone(
+    ann: FlaskClient, app: Flask, people: People, engine: Engine
+) -> None:
+    id = a_snooze(engine, remind_at=now() + 3 * HOUR)
+    ann.delete(f"/api/v1/snoozes/{id}", headers=a_program(ann, "Robot"))
+    [newest] = re.findall(r'name="newest" value="(\d+)"', ann.get(TODAY).text)
+    bob = app.test_client()
+    bob.set_cookie("snoozer_session", people.ann("bob@snoozer.example").session)
+    assert "No program did anything today." in bob.get(TODAY).text
+    day = f"{now():%Y-%m-%d}"
+    bob.post(f"{TODAY}/undo", data={"day": day, "newest": newest})
+    assert the_row(engine, id).outcome == "cancelled"
+    for form in ({}, {"day": "today", "newest": newest}, {"day": day, "newest": "x"}):
+        assert ann.post(f"{TODAY}/undo", data=form).status_code == 400
+
+
+def test_the_api_names_the_program_of_an_event(ann: FlaskClient, engine: Engine) -> None:
+    robot, other = a_program(ann, "Robot"), a_program(ann, "Other")
+    id = a_snooze(engine, remind_at=now() + 3 * HOUR)
+    ann.patch(f"/api/v1/snoozes/{id}", headers=robot, json={"when": "in 3 days"})
+    ann.post(f"/snoozes/{id}/note", data={"note": "Mine"})
+    for who, own in ((robot, True), (other, False)):
+        events = ann.get(f"/api/v1/snoozes/{id}/events", headers=who).get_json()["events"]
+        assert [(one["program"], one["own"]) for one in events] == [(None, False), ("Robot", own)]

@@ -234,6 +234,7 @@ class Event(Base):
     actor: Mapped[str]
     route: Mapped[str]
     detail: Mapped[dict[str, Any]] = mapped_column(server_default=text("'{}'"))
+    token_id: Mapped[int | None]
 
     __table_args__ = (
         Index("ix_snooze_events_snooze", "snooze_id", "id"),
@@ -246,6 +247,7 @@ class Event(Base):
             unique=True,
             postgresql_where=text("route = 'report'"),
         ),
+        Index("ix_snooze_events_token", "token_id", "at", postgresql_where=text("token_id IS NOT NULL")),
     )
 
 

@@ -1,15 +1,16 @@
 """The events of one snooze for its owner; the caller has checked the ownership."""
 
 from collections.abc import Sequence
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, DateTime, Select, cast, func, select
+from sqlalchemy import Connection, DateTime, Select, Text, cast, exists, func, select
 from sqlalchemy.orm import aliased
 
-from snoozer.db.models import ArchivedSend, Event, Send
+from snoozer.db.models import ApiToken, ArchivedSend, Event, Send, Snooze
 from snoozer.db.queries import Cursor, Found, Page, columns, make_page
 
-# Acts of the owner that can be undone.
+# Acts of the owner that can be undone, of snoozes that exist.
 UNDOABLE = ("edited", "skipped", "paused", "resumed", "back", "cancelled", "noted", "done")
 
 
@@ -20,6 +21,26 @@ def page(connection: Connection, *, id: int, after: Cursor | None, size: int) ->
         rows = rows.where(Event.id < after.id)
     found: Sequence[Found] = connection.execute(rows.order_by(Event.id.desc()).limit(size + 1)).all()
     return make_page(found, size=size, at=lambda row: row.at)
+
+
+def by_programs(
+    connection: Connection, *, account_id: int, since: datetime, until: datetime, size: int, newest: int | None = None
+) -> Sequence[Found]:
+    """The acts of a person's programs in this time, up to the event `newest`, newest first: each with its program and
+    its snooze, and whether it `is_undone`, or can be undone."""
+    later = aliased(Event)
+    of_it = (later.snooze_id == Event.snooze_id) & (later.detail["of"].astext == cast(Event.id, Text))
+    is_undone = exists().where(of_it, later.kind == "undone")
+    rows = (
+        _events()
+        .add_columns(Event.snooze_id, Snooze.subject, is_undone.label("is_undone"))
+        .add_columns((Event.kind.in_(("asked", *UNDOABLE)) & ~is_undone).label("can_be_undone"))
+        .outerjoin(Snooze, Snooze.id == Event.snooze_id)
+        .where(ApiToken.account_id == account_id, Event.at >= since, Event.at < until)
+    )
+    if newest is not None:
+        rows = rows.where(Event.id <= newest)
+    return connection.execute(rows.order_by(Event.id.desc()).limit(size)).all()
 
 
 def last_act(connection: Connection, *, id: int, event: int | None = None) -> Found | None:
@@ -51,4 +72,6 @@ def bounce_of(send: Any) -> Any:
 
 
 def _events() -> Select[*tuple[Any, ...]]:
-    return select(*columns(Event, "id at kind actor route detail"))
+    """Events, each with the name of the `program` that acted, if one did."""
+    found = columns(Event, "id at kind actor route detail token_id")
+    return select(*found, ApiToken.name.label("program")).outerjoin(ApiToken, ApiToken.id == Event.token_id)

@@ -10,6 +10,7 @@ from sqlalchemy.orm import aliased
 
 from snoozer.db.models import (
     EMAIL,
+    ApiToken,
     ArchivedSend,
     Digest,
     DigestMember,
@@ -196,10 +197,10 @@ def sends(connection: Connection, *, id: int, size: int = 100, after: Cursor | N
 
 
 def events(connection: Connection, *, id: int, size: int = 100) -> Sequence[Found]:
-    """The events of a snooze, newest first."""
-    return connection.execute(
-        select(*Event.__table__.columns).where(Event.snooze_id == id).order_by(Event.id.desc()).limit(size)
-    ).all()
+    """The events of a snooze, newest first, each with the name of the `program` that acted, if one did."""
+    program = ApiToken.name.label("program")
+    rows = select(*Event.__table__.columns, program).outerjoin(ApiToken, ApiToken.id == Event.token_id)
+    return connection.execute(rows.where(Event.snooze_id == id).order_by(Event.id.desc()).limit(size)).all()
 
 
 def by_the_clock(

@@ -16,12 +16,11 @@ from snoozer.db.queries import Found, snooze_events
 from snoozer.db.scopes import Scope
 from snoozer.mail.links import Link
 from snoozer.snoozes import acts, occurrences
-from snoozer.snoozes.acts import By
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.zones import resolve_wall_time, zone_of
 from snoozer.web.api import own_snoozes
-from snoozer.web.api.auth import caller
-from snoozer.web.api.blueprint import ROUTE, blueprint
+from snoozer.web.api.auth import by_program, caller
+from snoozer.web.api.blueprint import blueprint
 from snoozer.web.api.idempotency import run_once
 from snoozer.web.api.models.acts import Nothing, SeriesEnd, Skip, Undo
 from snoozer.web.api.models.fields import Request
@@ -56,7 +55,7 @@ def done(id: int) -> Response:
     Its message leaves the inbox. What repeats comes again at its next time. 409 for what has not come back yet: that is
     cancelled.
     """
-    return _perform(id, Nothing, lambda connection, account, row, _wanted: finish(connection, row))
+    return _perform(id, Nothing, lambda connection, account, row, _wanted: finish(connection, account, row))
 
 
 @blueprint.post("/snoozes/<row:id>/skip")
@@ -100,13 +99,13 @@ def undo(id: int) -> Response:
 
     def undo_act(connection: Connection, account: Account, row: Found, wanted: Undo) -> acts.Result:
         done = None if wanted.event is None else [wanted.event]
-        (result,) = acts.undo(connection, [row.id], By(account.email, ROUTE), done=done)
+        (result,) = acts.undo(connection, [row.id], by_program(account), done=done)
         return own_snoozes.undone_or_refused(connection, row, result)
 
     return _perform(id, Undo, undo_act)
 
 
-def finish(connection: Connection, row: Found) -> acts.Result:
+def finish(connection: Connection, account: Account, row: Found) -> acts.Result:
     """Marks the newest delivery of a locked snooze as done. Raises Refused with 409."""
     promise = snooze_events.last_promise(connection, id=row.id)
     link = None if promise is None else Link(snooze_id=row.id, scheduled_for=promise, action="done")
@@ -114,7 +113,8 @@ def finish(connection: Connection, row: Found) -> acts.Result:
     if occurrence is None:
         sentence = "It has not come back yet, so there is nothing to be done with. Cancel it."
         raise own_snoozes.conflict(connection, row, SnoozeError("not_back", sentence))
-    if not occurrences.done(connection, occurrence=occurrence, route=ROUTE):
+    by = by_program(account)
+    if not occurrences.done(connection, occurrence=occurrence, route=by.door, token_id=by.token_id):
         code = "done" if occurrence.status == "done" else "snoozed"
         sentence = "It is done already, or snoozed again, so nothing was changed."
         raise own_snoozes.conflict(connection, row, SnoozeError(code, sentence))

@@ -4,16 +4,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from flask import current_app, request
+from flask import current_app, g, request
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
 from snoozer.db.scopes import Scope
 from snoozer.people import api_tokens, quotas
 from snoozer.people.api_tokens import Grant, TokenExpired
+from snoozer.snoozes.acts import By
 from snoozer.telemetry import security_log
 from snoozer.web import context
 from snoozer.web.api import rate_limits
+from snoozer.web.api.blueprint import ROUTE
 from snoozer.web.api.openapi import scope_of
 from snoozer.web.api.problems import Refused
 from snoozer.web.network import network_id
@@ -38,11 +40,17 @@ def caller(*, verified: bool = False) -> Iterator[tuple[Connection, Account]]:
             grant = api_tokens.find(connection, secret=token)
             if grant is not None:
                 _check(grant, verified=verified)
+                g.token_id = grant.id
                 yield connection, grant.account
                 return
     except TokenExpired:
         _refuse_token("token_expired", "This token has expired. Make a new one in Settings, Programs.")
     _refuse_token(*UNKNOWN)
+
+
+def by_program(account: Account) -> By:
+    """The actor of this request: the account's owner, by the program with this token."""
+    return By(account.email, ROUTE, token_id=g.token_id)
 
 
 def bearer_token() -> str | None:

@@ -19,14 +19,14 @@ from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.people import quotas
 from snoozer.snoozes import acts, bulk
-from snoozer.snoozes.acts import By, Wanted
+from snoozer.snoozes.acts import Wanted
 from snoozer.snoozes.bulk import Done
 from snoozer.snoozes.input import SnoozeError
 from snoozer.web import context
 from snoozer.web.api import own_snoozes, problems, rate_limits, requested
 from snoozer.web.api.acts import finish
-from snoozer.web.api.auth import bearer_token, caller
-from snoozer.web.api.blueprint import ROUTE, blueprint
+from snoozer.web.api.auth import bearer_token, by_program, caller
+from snoozer.web.api.blueprint import blueprint
 from snoozer.web.api.idempotency import run_once
 from snoozer.web.api.models.acts import Nothing
 from snoozer.web.api.models.bulk import (
@@ -95,7 +95,7 @@ def undo_many(id: UUID) -> Response:
         validate(Nothing, body)
 
         def perform() -> tuple[int, Undone]:
-            undone = bulk.undo(connection, account_id=account.id, id=id, by=By(account.email, ROUTE))
+            undone = bulk.undo(connection, account_id=account.id, id=id, by=by_program(account))
             if undone is None:
                 raise Refused(404, "not_found", "There is no such act, it is a day ago, or it was undone.")
             left = {str(reason): count for reason, count in undone.left.items()}
@@ -120,7 +120,7 @@ def _read(body: dict[str, Any]) -> BulkCreate | BulkReschedule | BulkAct:
 
 
 def _perform(connection: Connection, account: Account, wanted: BulkCreate | BulkReschedule | BulkAct) -> BulkReply:
-    by = By(account.email, ROUTE)
+    by = by_program(account)
     if isinstance(wanted, BulkCreate):
         return _create(connection, account, wanted.snoozes)
     if isinstance(wanted, BulkReschedule):
@@ -149,7 +149,7 @@ def _create(connection: Connection, account: Account, items: Sequence[Any]) -> B
             answers[index] = _problem(problems.refused(error))
         except Refused as error:
             answers[index] = _problem(error)
-    by, traceparent = By(account.email, ROUTE), telemetry.traceparent()
+    by, traceparent = by_program(account), telemetry.traceparent()
     made: dict[int, acts.Result] = {}
     for indexes in _without_repeats(asked):
         results = acts.snooze(connection, [asked[index] for index in indexes], by, traceparent=traceparent)
@@ -212,7 +212,7 @@ def _finish(connection: Connection, account: Account, wanted: BulkAct) -> BulkRe
     for id in sorted(wanted.ids):
         try:
             row = own_snoozes.own(connection, account, id)
-            result = finish(connection, row)
+            result = finish(connection, account, row)
             found[id] = BulkResult(status=200, id=id, snooze=own_snoozes.shown(connection, account, id, result=result))
         except Refused as error:
             found[id] = _problem(error, id=id)

@@ -11,7 +11,7 @@ from snoozer.db.queries import make_page, snooze_events, snoozes
 from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.web.api import own_snoozes, serializers
-from snoozer.web.api.auth import caller
+from snoozer.web.api.auth import by_program, caller
 from snoozer.web.api.blueprint import blueprint
 from snoozer.web.api.idempotency import respond
 from snoozer.web.api.models.headers import ReadHeaders
@@ -42,6 +42,7 @@ def browse_events(id: int) -> Response:
         query = query_of(HistoryQuery)
         own_snoozes.own(connection, account, id)
         page = snooze_events.page(connection, id=id, after=query.cursor, size=query.limit)
+        mine = by_program(account).token_id
     events = [
         EventEntry(
             id=row.id,
@@ -49,6 +50,8 @@ def browse_events(id: int) -> Response:
             kind=row.kind,
             by=_by(row.actor),
             route=row.route,
+            program=row.program,
+            own=row.token_id is not None and row.token_id == mine,
             detail={name: _plain(value) for name, value in (row.detail or {}).items() if name in _SHOWN},
         )
         for row in page.rows

@@ -12,13 +12,11 @@ from snoozer.db.state_words import public_state
 from snoozer.db.statements import database_time
 from snoozer.people import quotas
 from snoozer.snoozes import acts
-from snoozer.snoozes.acts import By
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.result import ParsedTime
 from snoozer.web import context
 from snoozer.web.api import preconditions, rate_limits, serializers
-from snoozer.web.api.auth import bearer_token
-from snoozer.web.api.blueprint import ROUTE
+from snoozer.web.api.auth import bearer_token, by_program
 from snoozer.web.api.models.snoozes import Snooze
 from snoozer.web.api.problems import Refused
 
@@ -68,7 +66,7 @@ def answer_of(
 
 def act_on(connection: Connection, account: Account, row: Found, what: acts.Act) -> acts.Result:
     """Do an act on the person's snooze. Raises Refused with 409 if the act left it unchanged."""
-    (result,) = acts.act(connection, [row.id], what, By(account.email, ROUTE))
+    (result,) = acts.act(connection, [row.id], what, by_program(account))
     return done_or_refused(connection, row, result)
 
 

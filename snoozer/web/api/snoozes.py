@@ -15,10 +15,9 @@ from snoozer.db.queries import Found, Page, api_snoozes, snoozes
 from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.snoozes import acts
-from snoozer.snoozes.acts import By
 from snoozer.web.api import own_snoozes, preconditions, requested, serializers
-from snoozer.web.api.auth import caller
-from snoozer.web.api.blueprint import ROUTE, blueprint
+from snoozer.web.api.auth import by_program, caller
+from snoozer.web.api.blueprint import blueprint
 from snoozer.web.api.idempotency import respond, run_once
 from snoozer.web.api.models.headers import ChangeHeaders, IdempotencyHeaders, ReadHeaders
 from snoozer.web.api.models.snoozes import Change, NewSnooze, Snooze, SnoozeHistory, SnoozePage, SnoozeQuery
@@ -158,7 +157,7 @@ def cancel(id: int) -> Response:
 
 def _create(connection: Connection, account: Account, new: NewSnooze) -> tuple[int, Snooze]:
     wanted = requested.wanted(connection, account, new)
-    by = By(account.email, ROUTE)
+    by = by_program(account)
     (result,) = acts.snooze(connection, [wanted], by, traceparent=telemetry.traceparent())
     own_snoozes.spend_snooze(connection, account)
     status = 201 if result.before is None else 200

@@ -100,9 +100,14 @@ class DayGroup:
     rows: Sequence[Any]
 
 
+def program_name(name: str | None, token_id: int) -> str:
+    """The name of a program, or of its token if that has none."""
+    return name or _("Token %(number)s", number=token_id)
+
+
 def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormatter) -> list[tuple[datetime, str]]:
     """Returns the events of one snooze and each of its reminders that was sent, newest first."""
-    lines = [(event.at, _sentence(event, times)) for event in events]
+    lines = [(event.at, event_text(event, times)) for event in events]
     lines += [
         (
             send.sent_at,
@@ -137,7 +142,8 @@ def group_by_day(
     return groups
 
 
-def _sentence(event: Any, times: TimeFormatter) -> str:
+def event_text(event: Any, times: TimeFormatter) -> str:
+    """One event as a sentence for its owner, with the name of the program that acted, if one did."""
     detail = event.detail
     ended = f" {recurrence_ended_text(detail['ended'], times)}" if detail.get("ended") else ""
     if event.kind == "edited" and detail.get("why") in _ZONE_CHANGES:
@@ -172,6 +178,8 @@ def _sentence(event: Any, times: TimeFormatter) -> str:
 
 def _filled(sentence: str, event: Any, times: TimeFormatter, **moments: str | None) -> str:
     route = f" {_(_ROUTES[event.route])}" if event.route in _ROUTES else ""
+    if event.token_id is not None:
+        route = " " + _("by the program “%(name)s”", name=program_name(event.program, event.token_id))
     sentence = _(sentence).replace(" {route}", route)
     for name, text in moments.items():
         moment = parse_instant(text)

@@ -5,9 +5,9 @@ VALUES (:snooze_id, :kind, :actor, :route, CAST(:detail AS jsonb))
 RETURNING id
 
 -- name: append_many
--- Append one event for each of many snoozes.
-INSERT INTO snooze_events (snooze_id, kind, actor, route, detail)
-SELECT line.snooze_id, :kind, :actor, :route, CAST(line.detail AS jsonb)
+-- Append one event for each of many snoozes; `token_id` is the token of the program that acted.
+INSERT INTO snooze_events (snooze_id, kind, actor, route, detail, token_id)
+SELECT line.snooze_id, :kind, :actor, :route, CAST(line.detail AS jsonb), CAST(:token_id AS bigint)
 FROM unnest(CAST(:snooze_ids AS bigint[]), CAST(:details AS text[])) AS line (snooze_id, detail)
 RETURNING id, snooze_id
 

@@ -23,6 +23,8 @@ class EventEntry(BaseModel):
     kind: str = Field(examples=["edited"], description="Other kinds may be added.")
     by: str = Field(description="user, operator, or the part of Snoozer that did it.", examples=["user"])
     route: str | None = Field(description="By which way.", examples=["api"])
+    program: str | None = Field(description="The name of the token by which it was done.", examples=["Assistant"])
+    own: bool = Field(description="Whether it was done by the token of this request.")
     detail: dict[str, Any] = Field(description="More about it, without addresses.")
 
 

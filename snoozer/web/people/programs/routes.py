@@ -1,22 +1,31 @@
-"""A person's programs: their API tokens, made with scopes and an expiry, shown once, and revoked."""
+"""A person's programs: their API tokens, made with scopes and an expiry, shown once, and revoked; and their acts of
+today, with one Undo for all."""
 
-from datetime import timedelta
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
 
 from flask import Blueprint, abort, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
+from snoozer.db.queries import Found, snooze_events
 from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.people import api_tokens
 from snoozer.people.api_tokens import MAX_NAME_LENGTH, MAX_TOKENS
+from snoozer.queue.limits import MAX_CHOSEN
+from snoozer.snoozes import bulk
+from snoozer.snoozes.acts import By
 from snoozer.telemetry import security_log
+from snoozer.timephrase.zones import zone_or_utc
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web import context
-from snoozer.web.auth import login_required
-from snoozer.web.context import flash
+from snoozer.web.auth import login_required, time_formatter
+from snoozer.web.context import ROUTE, flash
+from snoozer.web.text.bulk_text import undone_text
+from snoozer.web.text.history import event_text
 
 blueprint = Blueprint("programs", __name__, url_prefix="/settings/programs")
 
@@ -80,6 +89,52 @@ def revoke(account: Account, id: int) -> ResponseReturnValue:
         security_log.record("tokens_revoked", account=account.id, tokens=id)
     flash(_("That token is refused from now on.") if revoked else _("That token was revoked already."))
     return redirect(url_for(".index"), code=303)
+
+
+@blueprint.get("/today")
+@login_required
+def today(account: Account) -> ResponseReturnValue:
+    """Today's acts of programs, newest first."""
+    times = time_formatter()
+    day = times.local(times.now).date()
+    with context.transaction() as connection:
+        found = _acts_of(connection, account, day, size=MAX_CHOSEN + 1)
+    return render_template(
+        "people/programs/today.html",
+        acts=[(row, event_text(row, times)) for row in found[:MAX_CHOSEN]],
+        undoable=sum(row.can_be_undone for row in found[:MAX_CHOSEN]),
+        more=len(found) > MAX_CHOSEN,
+        day=day,
+    )
+
+
+@blueprint.post("/today/undo")
+@login_required
+def undo_today(account: Account) -> ResponseReturnValue:
+    """Undoes what programs did on a day, up to the newest act that the page showed."""
+    try:
+        day, newest = date.fromisoformat(request.form["day"]), int(request.form["newest"][:18])
+    except ValueError:
+        abort(400)
+
+    def undo(connection: Connection) -> bulk.Undone:
+        found = _acts_of(connection, account, day, size=MAX_CHOSEN, newest=newest)
+        done = [(row.snooze_id, row.id) for row in found if row.can_be_undone]
+        return bulk.undo_acts(connection, done, By(account.email, ROUTE))
+
+    flash(undone_text(context.retried(undo)))
+    return redirect(url_for(".today"), code=303)
+
+
+def _acts_of(
+    connection: Connection, account: Account, day: date, *, size: int, newest: int | None = None
+) -> Sequence[Found]:
+    """The acts of the person's programs on a day of their zone."""
+    zone = zone_or_utc(account.zone)
+    since, until = (datetime.combine(day + timedelta(days=days), time(), tzinfo=zone) for days in (0, 1))
+    return snooze_events.by_programs(
+        connection, account_id=account.id, since=since, until=until, size=size, newest=newest
+    )
 
 
 def _page(
