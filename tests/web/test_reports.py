@@ -39,7 +39,7 @@ def test_its_person_reads_that_it_bounced_and_takes_back_that_the_address_is_dea
 ) -> None:
     id = returned(engine, settings, REPORTS["Postfix, no such user"].mail)
     shown = visible_text(page(ann, f"/snoozes/{id}"))
-    assert f"It did not arrive: a mail system returned it. {WORDS}" in shown
+    assert shown.count(f"It did not arrive: a mail system returned it. {WORDS}") == 2, "at its time, and in its details"
     assert f"It did not arrive: a mail system returned it ({WORDS})." in shown
     for path in ("/", "/settings", f"/snoozes/{id}"):
         assert "No reminders are sent to your address Mail to it came back" in visible_text(page(ann, path))

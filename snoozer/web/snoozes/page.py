@@ -23,7 +23,7 @@ from snoozer.web.snoozes.forms import SnoozeForm, snooze_form, status_of, with_s
 from snoozer.web.text.history import history_lines
 from snoozer.web.text.phrase_text import phrase_text
 from snoozer.web.text.reply_text import reply_text
-from snoozer.web.text.status import was_it_sent
+from snoozer.web.text.status import returned_text, was_it_sent
 from snoozer.web.text.version import check_version, version_of
 
 
@@ -93,6 +93,7 @@ def snooze_page(
         history=history_lines(events, sends, times),
         phrase_text=phrase_text(row, events, times=times),
         sent=was_it_sent(row, sends, times=times),
+        returned=next((returned_text(send) for send in sends if send.scheduled_for == row.promise), ""),
         form=with_series(form, row, times) if form else snooze_form(times, saved_times=saved_times(), snooze=row),
         is_open=form is not None,
         note=note,

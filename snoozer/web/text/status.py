@@ -144,11 +144,14 @@ def report_text(detail: Mapping[str, Any]) -> str:
 
 
 def _sent_answer(send: Any, times: TimeFormatter) -> str:
-    answer = _own_answer(send, times) + digest_text(send.digest_size)
+    return f"{_own_answer(send, times)}{digest_text(send.digest_size)} {returned_text(send)}".rstrip()
+
+
+def returned_text(send: Any) -> str:
+    """Returns the words of the mail system that returned this reminder, if one did."""
     if send.bounce is None:
-        return answer
-    bounced = _("It did not arrive: a mail system returned it.")
-    return f"{answer} {bounced} {report_text(send.bounce)}".rstrip()
+        return ""
+    return f"{_('It did not arrive: a mail system returned it.')} {report_text(send.bounce)}".rstrip()
 
 
 def _own_answer(send: Any, times: TimeFormatter) -> str:
