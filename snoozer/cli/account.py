@@ -20,7 +20,7 @@ from snoozer.db.statements import database_time
 from snoozer.people import accounts, organisation_sign_in
 from snoozer.people.personal_data import importing, restoring
 from snoozer.people.personal_data.files import FILES
-from snoozer.people.personal_data.reading import NotAnExport, read
+from snoozer.people.personal_data.import_file import NotAnExport, read
 from snoozer.people.quotas import QuotaReached
 from snoozer.settings import Settings
 from snoozer.telemetry import security_log
