@@ -216,7 +216,7 @@ class DateTimeExpr:
             if named != context.today:
                 raise ParseError(
                     "unrecognised",
-                    gettext("A day has a midnight at either end; give the date and 00:00."),
+                    gettext("A day begins and ends at midnight; give a date with the time."),
                     tuple(context.phrase(day, time()) for day in (named, named + _ONE_DAY)),
                 )
         return None, ClockTime()
