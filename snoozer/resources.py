@@ -9,8 +9,8 @@ from pathlib import Path
 _PACKAGE = Path(__file__).resolve().parent
 
 # Starts a module of this copy. -u: output is not buffered. -P: a working folder that happens to hold a `click.py` or a
-# folder `snoozer` must not become part of Snoozer; only in its own checkout, which need not be installed, is it looked
-# for in the working folder.
+# folder `snoozer` must not become part of Snoozer. Only in its own checkout, which need not be installed, Python
+# imports it from the working folder.
 PYTHON_MODULE = (sys.executable, "-u", *(() if Path.cwd() == _PACKAGE.parent else ("-P",)), "-m")
 
 

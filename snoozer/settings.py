@@ -1,4 +1,4 @@
-"""Settings: read once from the environment, frozen, and rejected with one sentence where they are invalid.
+"""Settings: read once from the environment, frozen, and rejected with one sentence if they are invalid.
 
 There are three sources, the first takes precedence: the environment, files of these names in `/run/secrets`, where
 container platforms put secrets, and `up.json` in `SNOOZER_HOME`, which `snoozer up` writes so that every other command
@@ -56,7 +56,7 @@ class TelemetryConfig(TypedDict):
 
 
 def _parse_otel(value: Any) -> Any:
-    """What the variables OTEL_… say, for None."""
+    """Parse the variables OTEL_… if no value is given."""
     given = {name: os.environ[name] for name in os.environ if name.startswith("OTEL_")}
     return configuration.parse(given) if value is None else value
 
@@ -85,7 +85,7 @@ class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
     ping_url: SecretStr = Field(default=SecretStr(""), alias="SNOOZER_PING_URL")
     trusted_proxies: int = Field(default=0, alias="SNOOZER_TRUSTED_PROXIES", ge=0, le=5)
     sink: bool = Field(default=False, alias="SNOOZER_SINK")
-    # Under `snoozer up` only: where its IMAP server listens, 0 where it has none.
+    # Under `snoozer up` only: the port of its IMAP server, 0 if it has none.
     sample_imap_port: int | None = Field(default=None, alias="SNOOZER_SAMPLE_IMAP_PORT", ge=0, le=65_535)
     allow_private_mailboxes: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_MAILBOXES")
     allow_private_push_services: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_PUSH_SERVICES")
@@ -125,7 +125,7 @@ class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
     keep_months: int = Field(default=24, alias="SNOOZER_KEEP_MONTHS", ge=1, le=1200)
 
     log_format: LogFormat = Field(default="text", alias="SNOOZER_LOG_FORMAT")
-    # All variables that begin so.
+    # The variables with this prefix configure telemetry.
     otel: Annotated[Config, BeforeValidator(_parse_otel)] = Field(default=None, alias="OTEL_", validate_default=True)
 
     failpoints: bool = Field(default=False, alias="SNOOZER_FAILPOINTS")
@@ -175,14 +175,14 @@ class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
 
     @model_validator(mode="after")
     def _sign_ins_are_whole(self) -> Self:
-        # Raises ValueError where a sign-in is half configured.
+        # Raises ValueError if a sign-in is half configured.
         _ = self._oauth_clients
         self.check_oidc()
         return self
 
     @property
     def oauth_providers(self) -> "Providers":
-        """The providers at which people sign in to their mailboxes: those that are configured."""
+        """The configured providers at which people sign in to their mailboxes."""
         # Imported here: only the web and `snoozer mailbox` sign in there, and it doubles the time of reading settings.
         from snoozer.runtime.oauth import Providers
 
@@ -217,8 +217,8 @@ class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
 
     @property
     def uncertainty(self) -> UncertainPolicy:
-        """The policy for uncertain sends. `auto` is `verify` where the recipient's own mailbox is connected and
-        watched, and `resend` elsewhere."""
+        """The policy for uncertain sends. `auto` is `verify` if the recipient's own mailbox is connected and
+        watched, and `resend` otherwise."""
         verifies = self.uncertain_policy in ("auto", "verify")
         return UncertainPolicy(
             hold=timedelta(seconds=self.uncertain_hold),
@@ -230,8 +230,8 @@ class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
 
     @property
     def failpoint_hook(self) -> FailpointHook | None:
-        """To be called at each step: fires where SNOOZER_FAILPOINT says. None without SNOOZER_FAILPOINTS. Raises
-        SettingsError."""
+        """To be called at each step: fires at the step that SNOOZER_FAILPOINT names. None without SNOOZER_FAILPOINTS.
+        Raises SettingsError."""
         if not self.failpoints or not self.failpoint:
             return None
         try:
@@ -247,14 +247,14 @@ class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
 
     @property
     def local_links_warning(self) -> str | None:
-        """A warning that links lead to this machine only, because BASE_URL is not set; None where it is."""
+        """A warning that links lead to this machine only, because BASE_URL is not set; None if it is set."""
         if "base_url" in self.model_fields_set:
             return None
         return f"BASE_URL is not set: links in mails lead to {self.base_url}, which opens on this machine only"
 
     @property
     def insecure_mail(self) -> str | None:
-        """What is wrong with how mail leaves: without TLS to another machine; None where nothing is."""
+        """A problem with outgoing mail, if it leaves without TLS to another machine; else None."""
         server = SmtpServer.from_url(self.smtp_url.get_secret_value())
         if server.security != "plain" or is_loopback(server.host):
             return None
@@ -262,14 +262,14 @@ class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
 
     @property
     def insecure_pages(self) -> str | None:
-        """What is wrong with how pages are reached: over http:// by a public name; None where nothing is."""
+        """A problem with the address of the pages, if it is http:// with a public name; else None."""
         address = urlsplit(self.base_url)
         if address.scheme == "https" or is_private(address.hostname or ""):
             return None
         return "BASE_URL begins with http://, and everybody on the way can read the sessions and the links in mails"
 
     def require(self, *names: Need) -> Self:
-        """These settings. Raises SettingsError, stating what to set, where one of the named settings is missing."""
+        """These settings. Raises SettingsError, stating what to set, if a named setting is missing."""
         try:
             for name in names:
                 _NEEDED[name](self)
@@ -314,8 +314,8 @@ def _up_file() -> Path:
 
 
 def _read_up_file() -> dict[str, Any]:
-    """What `snoozer up` wrote; nothing where it does not run. Raises SettingsError for a file of another account, which
-    would choose our database."""
+    """The settings that `snoozer up` wrote; empty if it does not run. Raises SettingsError for a file of another
+    account, which could otherwise choose our database."""
     try:
         file = _up_file().open(encoding="utf-8")
     except FileNotFoundError:

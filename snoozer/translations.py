@@ -22,7 +22,7 @@ _language: ContextVar[str] = ContextVar("snoozer-language", default="en")
 
 
 def language_of(locale: str) -> str:
-    """The language of pages and mails for a locale such as `de_AT`: English where there is no catalogue."""
+    """The language of pages and mails for a locale such as `de_AT`: English if there is no catalogue."""
     language = locale[:2].lower()
     return language if language in LANGUAGES and not locale[2:3].isalpha() else "en"
 
@@ -57,7 +57,7 @@ def unformatted(message: str, /) -> str:
 
 
 def ngettext(singular: str, plural: str, number: int, /, **values: object) -> str:
-    """The form that the number takes, which is its value `num` where no other is given."""
+    """The form for this number; its value `num` is the number unless another is given."""
     return catalogue(_language.get()).ngettext(singular, plural, number) % {"num": number, **values}
 
 
@@ -67,7 +67,7 @@ def npgettext(context: str, singular: str, plural: str, number: int, /, **values
 
 
 def N_(message: str, /) -> str:  # noqa: N802 - the name that gettext's tools know
-    """Marks a message of a table for the catalogue; it is translated where it is shown."""
+    """Marks a message of a table for the catalogue; it is translated when it is shown."""
     return message
 
 

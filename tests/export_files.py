@@ -5,7 +5,7 @@ import json
 from datetime import timedelta
 from typing import Any
 
-from snoozer.people.personal_data.reading import Reading, read
+from snoozer.people.personal_data.import_file import Reading, read
 from tests.factories import now
 
 DAY = timedelta(days=1)

@@ -20,7 +20,7 @@ from snoozer.db.statements import database_time
 from snoozer.people import accounts, organisation_sign_in
 from snoozer.people.personal_data import importing, restoring
 from snoozer.people.personal_data.files import FILES
-from snoozer.people.personal_data.reading import NotAnExport, read
+from snoozer.people.personal_data.import_file import NotAnExport, read
 from snoozer.people.quotas import QuotaReached
 from snoozer.settings import Settings
 from snoozer.telemetry import security_log
@@ -124,8 +124,8 @@ def sign_in(email: str, days: int | None) -> None:
 def close(email: str) -> None:
     """Refuse sign-ins as EMAIL: its sessions end at once and its tokens are refused until it is opened again.
 
-    What the person has put away still comes back by mail. The links in those mails snooze nothing more; Done and Undo
-    still act.
+    The person's snoozes still come back by mail. The links in those mails cannot snooze again; Done and Undo still
+    work.
     """
     with transaction(name="account") as connection:
         closed = accounts.close(connection, email=email)

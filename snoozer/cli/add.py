@@ -26,7 +26,7 @@ def command(
 ) -> None:
     """Be reminded of MESSAGE at PHRASE, at the Snoozer of SNOOZER_URL by your SNOOZER_TOKEN.
 
-    Exits with 2 where it is refused, with 1 where it fails for now and may be tried again.
+    Exits with 2 if it is refused, with 1 if it fails for now and may be tried again.
     """
     with connected() as client:
         added = client.snooze(

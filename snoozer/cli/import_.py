@@ -17,10 +17,10 @@ from snoozer.operators.cutover.jobs import Job
 @click.option("--withdraw-missing", is_flag=True, help="Cancel what was imported and SOURCE no longer has.")
 @click.option("--outcomes", is_flag=True, help="Print what became of the imported jobs, as CSV; reads no SOURCE.")
 def command(options: SourceOptions, apply: bool, withdraw_missing: bool, outcomes: bool) -> None:
-    """Read the jobs of SOURCE and enter each once, whatever became of it: to import again adds only what is new.
+    """Read the jobs of SOURCE and enter each job once, whatever became of it. A second import adds only new jobs.
 
-    SOURCE is a file, a database URL, or @FILE with the URL in it. Exits with 1 where a job was refused, and 2 where
-    SOURCE cannot be read. What was saved before an error stays, and the same command goes on.
+    SOURCE is a file, a database URL, or @FILE with the URL in it. Exits with 1 if a job was refused, and 2 if
+    SOURCE cannot be read. Jobs saved before an error stay, and the same command continues.
     """
     if outcomes:
         _print_outcomes(checked_name(options.name))

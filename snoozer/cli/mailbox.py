@@ -20,7 +20,7 @@ from snoozer.mail.headers import mail_from_domain
 from snoozer.mailboxes import registry
 from snoozer.mailboxes.imap.connection import Connection, no_failpoint
 from snoozer.mailboxes.imap.folders import OurFolders
-from snoozer.mailboxes.sync.attendance import AFTER_REFUSED_SIGN_IN, TURN_SECONDS, Attendance
+from snoozer.mailboxes.sync.mailbox_watch import AFTER_REFUSED_SIGN_IN, TURN_SECONDS, MailboxWatch
 from snoozer.mailboxes.sync.session import NoticeSender, Session
 from snoozer.mailboxes.sync.watcher import Watcher
 from snoozer.runtime import encryption
@@ -106,8 +106,8 @@ def make_watcher(
             failpoint=crash,
         )
 
-    def attend(mailbox: OwnedMailbox) -> Attendance:
-        return Attendance(
+    def attend(mailbox: OwnedMailbox) -> MailboxWatch:
+        return MailboxWatch(
             engine,
             mailbox,
             open=open_mailbox,

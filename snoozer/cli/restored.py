@@ -29,8 +29,8 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
 
     Run it after `snoozer migrate`, before a worker starts, or while all workers wait because the database is on another
     timeline. One line a snooze: its id, what was promised, and the Message-ID by which the mail server's log tells
-    whether its reminder left. With --apply they become cases: send them or close them on /admin. What repeats is
-    listed, and is sent.
+    whether its reminder left. With --apply they become cases: send them or close them on /admin. Repeating
+    snoozes are listed, and are sent.
     """
     if (until is None) != accept or (accept and apply):
         refuse("Say when the old place stopped (--until), or that nothing was forgotten (--accept).")

@@ -183,11 +183,6 @@ def undefer(connection: Connection, *, snooze_ids: Sequence[int]) -> None:
     execute(connection, "messages/undefer", snooze_ids=list(snooze_ids))
 
 
-def lock_message(connection: Connection, *, user_email: str, message_id: str) -> None:
-    """Lock the message of a snooze, here and in connected mailboxes, before the snooze is inserted or revived."""
-    execute(connection, "messages/lock_message", user_email=user_email, message_id=message_id)
-
-
 def lock_many(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[KeptMessage]:
     """Lock kept messages of this person, in the order of their ids."""
     values = {"message_ids": list(message_ids), "user_email": user_email}

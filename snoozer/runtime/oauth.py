@@ -5,7 +5,6 @@ process until shortly before it expires.
 """
 
 import json
-import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -65,10 +64,9 @@ class SignIn:
 class Providers:
     """The configured providers, queried over https at checked addresses."""
 
-    def __init__(self, clients: Iterable[Client], *, allow_private: bool, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, clients: Iterable[Client], *, allow_private: bool) -> None:
         self._clients = {client.name: client for client in clients}
         self._limits = Limits(seconds=SECONDS, size=MAX_BYTES, allow_private=allow_private)
-        self._tls = tls
 
     def find(self, name: str | None) -> Client | None:
         """The provider of this name, if it is configured."""
@@ -106,7 +104,7 @@ class Providers:
 
     def _session(self, client: Client, redirect_uri: str | None) -> Any:
         return OAuth2Client(
-            Http(self._limits, self._tls),
+            Http(self._limits),
             client_id=client.client_id,
             client_secret=client.client_secret,
             token_endpoint_auth_method="client_secret_post",  # noqa: S106 - the name of a method
@@ -120,8 +118,7 @@ class AccessTokens:
     """The access tokens of one process, by mailbox: valid while the secret that they were made with is the stored
     one."""
 
-    def __init__(self, *, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._tokens: dict[int, tuple[bytes, str, float]] = {}
         self._guard = threading.Lock()
         self._locks: dict[int, threading.Lock] = {}
@@ -134,11 +131,11 @@ class AccessTokens:
     def find(self, id: int, *, secret: bytes) -> str | None:
         """The access token, while it may be used."""
         known = self._tokens.get(id)
-        return known[1] if known is not None and known[0] == secret and self._clock() < known[2] else None
+        return known[1] if known is not None and known[0] == secret and time.monotonic() < known[2] else None
 
     def keep(self, id: int, *, secret: bytes, grant: Grant) -> None:
         """Keep the access token of a grant whose refresh token is stored as `secret`."""
-        self._tokens[id] = (secret, grant.access_token, self._clock() + grant.seconds)
+        self._tokens[id] = (secret, grant.access_token, time.monotonic() + grant.seconds)
 
     def forget(self, id: int) -> None:
         """Forget an access token that the server refused."""
@@ -148,14 +145,12 @@ class AccessTokens:
 class Http:
     """The HTTP client that Authlib uses."""
 
-    def __init__(self, limits: Limits, tls: ssl.SSLContext | None) -> None:
-        self._limits, self._tls = limits, tls
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
 
     def post(self, url: str, *, data: Mapping[str, str], headers: Mapping[str, str], auth: Any) -> "Response":
         url, sent, body = auth.prepare("POST", url, dict(headers), urlencode(data))
-        answer = outbound_http.request(
-            "POST", url, limits=self._limits, body=body.encode("ascii"), headers=sent, tls=self._tls
-        )
+        answer = outbound_http.request("POST", url, limits=self._limits, body=body.encode("ascii"), headers=sent)
         return Response(answer)
 
 

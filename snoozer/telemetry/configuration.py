@@ -107,7 +107,7 @@ class BatchConfig:
 
 @dataclass(frozen=True, kw_only=True)
 class Config:
-    """What a process exports, and how. By default, nothing."""
+    """Which telemetry a process exports, and how. By default, none."""
 
     is_disabled: bool = False
     traces: SignalConfig = field(default_factory=SignalConfig)

@@ -1,7 +1,7 @@
 """How a process logs: to standard error, as text for people or one JSON object a line (SNOOZER_LOG_FORMAT).
 
-An exception is logged by its class and where it was raised. Its text is left out: Postgres quotes values of rows in it,
-and a mail server may write anything.
+For an exception, its class and the line that raised it are logged. Its text is left out: Postgres quotes values of
+rows in it, and a mail server may write anything.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Pages for Prometheus: the web's `/metrics`, and one of each other process on its own port.
+"""Pages for Prometheus: the web's `/metrics`, and a page of each other process on its own port.
 
 The gauges of the database are the same in all processes. So that a scrape of all of them has each once, only the web's
 page shows them (`?database=0` leaves them out, for a second host), and the clock's on request (`?database=1`).

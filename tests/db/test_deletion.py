@@ -14,7 +14,7 @@ from snoozer.delivery.chores.erasing import erase_accounts
 from snoozer.people import accounts, api_tokens
 from snoozer.people.personal_data import deletion, importing
 from snoozer.people.personal_data.files import FILES
-from snoozer.people.personal_data.reading import Reading
+from snoozer.people.personal_data.import_file import Reading
 from snoozer.queue import queue
 from snoozer.settings import Settings
 from tests.acting import cancel

@@ -8,7 +8,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import mailbox_leases
 from snoozer.mailboxes.imap.errors import ImapError
-from snoozer.mailboxes.sync.attendance import AFTER_REFUSED_SIGN_IN, Attendance
+from snoozer.mailboxes.sync.mailbox_watch import AFTER_REFUSED_SIGN_IN, MailboxWatch
 from snoozer.mailboxes.sync.ownership import SILENCE, Ownership
 from snoozer.runtime.process_identity import process_name
 from tests.factories import People, a_mailbox
@@ -97,6 +97,6 @@ def test_a_sign_in_that_is_refused_while_its_mailbox_is_disconnected_is_not_repe
     def refuse(*_: object) -> NoReturn:
         raise ImapError("sign_in", "The provider does not accept the sign-in any more.")
 
-    wait = Attendance(engine, mailbox, open=refuse, session=refuse, poll=60).turn(look=True, move=False)
+    wait = MailboxWatch(engine, mailbox, open=refuse, session=refuse, poll=60).turn(look=True, move=False)
     assert not wait.lost
     assert wait.seconds >= AFTER_REFUSED_SIGN_IN

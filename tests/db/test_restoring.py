@@ -16,7 +16,7 @@ from snoozer.people import accounts
 from snoozer.people.limits import Limits
 from snoozer.people.personal_data import deletion, importing, restoring
 from snoozer.people.personal_data.files import FILES
-from snoozer.people.personal_data.reading import NotAnExport
+from snoozer.people.personal_data.import_file import NotAnExport
 from snoozer.people.personal_data.restoring import Restored
 from snoozer.settings import Settings
 from tests.db.archived import RETENTION, finished, sent

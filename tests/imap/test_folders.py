@@ -5,7 +5,7 @@ import re
 import pytest
 
 from snoozer.mailboxes.imap import Connection, ImapError
-from snoozer.mailboxes.imap.folder_names import Folder, phrases, snooze_folders, snooze_root
+from snoozer.mailboxes.imap.folder_meanings import Folder, phrases, snooze_folders, snooze_root
 from snoozer.mailboxes.imap.folders import raw
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import Mailbox, MailServer, a_message

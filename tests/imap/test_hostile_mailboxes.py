@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from snoozer.mailboxes.imap.folders import OurFolders
-from snoozer.mailboxes.sync.attendance import Attendance
+from snoozer.mailboxes.sync.mailbox_watch import MailboxWatch
 from snoozer.mailboxes.sync.ownership import Ownership
 from snoozer.mailboxes.sync.session import NoticeSender, Session
 from snoozer.runtime import encryption
@@ -61,7 +61,7 @@ def test_a_server_that_reports_changes_without_end_leaves_most_of_the_time_to_ot
     with ScriptedImap(WITH_FOLDERS | HARM["idle"]) as server:
         a_mailbox(engine, account_id=people.ann().id, port=server.port)
         [mailbox] = Ownership(engine, owner=process_name(), retry=timedelta(hours=1)).keep({}).taken
-        attendance = Attendance(
+        watch = MailboxWatch(
             engine,
             mailbox,
             open=lambda _: server.open(),
@@ -76,9 +76,9 @@ def test_a_server_that_reports_changes_without_end_leaves_most_of_the_time_to_ot
             poll=60,
         )
         before = time.thread_time()
-        wait = attendance.turn(look=True, move=False)
+        wait = watch.turn(look=True, move=False)
         used = time.thread_time() - before
-        attendance.close()
+        watch.close()
     assert wait.is_done
     assert not wait.listens
     assert not wait.at_once

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from sqlalchemy import Engine
 
-from snoozer.mailboxes.sync import attendance
+from snoozer.mailboxes.sync import mailbox_watch
 from snoozer.resources import resource_folder
 from snoozer.settings import Settings
 from tests.conftest import missing
@@ -60,7 +60,7 @@ def test_a_connection_that_reported_much_is_renewed(
     place: tuple[Place, dovecot.Dovecot], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Dovecot's NOTIFY falls silent after some sixty changes, and Dovecot looks itself after half a minute only."""
-    monkeypatch.setattr(attendance, "MAX_EVENTS", 3)
+    monkeypatch.setattr(mailbox_watch, "MAX_EVENTS", 3)
     ann, server = place
     ann.start()
     ann.eventually(lambda: ann.rows("SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"))

@@ -11,7 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from snoozer.people.personal_data.reading import MAX_LINE_BYTES, MAX_ROWS, NotAnExport
+from snoozer.people.personal_data.import_file import MAX_LINE_BYTES, MAX_ROWS, NotAnExport
 from snoozer.queue.promise import EXPORTED
 from snoozer.timephrase.recurrence import nth_weekday
 from snoozer.timephrase.zones import resolve_wall_time as resolve
@@ -49,7 +49,7 @@ def test_a_repetition_that_cannot_be_counted_is_left_out(change: dict[str, Any])
 
 
 def test_only_so_many_repetitions_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_REPEATING", 2)
+    monkeypatch.setattr("snoozer.people.personal_data.import_file.MAX_REPEATING", 2)
     records = [a_record(message_id=str(number), recurrence=WEEKLY) for number in range(4)]
     assert [row.reason is None for row in read_bytes(a_file(*records)).rows] == [True, True, False, False]
 
@@ -127,8 +127,8 @@ def test_what_is_no_export_is_refused_whole(content: bytes) -> None:
 
 
 def test_a_file_has_so_many_snoozes_and_lines(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_LINES", 10)
-    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_ROWS", 3)
+    monkeypatch.setattr("snoozer.people.personal_data.import_file.MAX_LINES", 10)
+    monkeypatch.setattr("snoozer.people.personal_data.import_file.MAX_ROWS", 3)
     assert len(read_bytes(a_file(*[a_record()] * 3)).rows) == 3
     for content in (a_file(*[a_record()] * 4), a_file() + b"\n" * 20):
         with pytest.raises(NotAnExport, match="more than"):
@@ -200,7 +200,7 @@ def test_only_so_many_dates_are_counted_for_all_rows_of_a_file(
     changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two thousand repetitions of five thousand times took half a minute."""
-    monkeypatch.setattr("snoozer.people.personal_data.reading.MAX_STEPS", 10_000)
+    monkeypatch.setattr("snoozer.people.personal_data.import_file.MAX_STEPS", 10_000)
     assert counted_daily(5, **changed) == [True, True, False, False, False]
     # Without a number of times its dates need not be counted from the first.
     assert counted_daily(50, **changed, times=None) == [True] * 50

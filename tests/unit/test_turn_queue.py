@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 from sqlalchemy import create_engine
 
 from snoozer.db.mailbox_leases import OwnedMailbox
-from snoozer.mailboxes.sync.attendance import Attendance
 from snoozer.mailboxes.sync.host_limits import FIRST_SIGN_INS, MOST_SIGN_INS, QUICK_SECONDS, HostLimits
+from snoozer.mailboxes.sync.mailbox_watch import MailboxWatch
 from snoozer.mailboxes.sync.turn_queue import TurnQueue, Watched
 
 _numbers = count(1)
@@ -36,9 +36,7 @@ def a_mailbox(*, host: str = "one.example", account_id: int | None = None, look_
         account_id=account_id or number,
         is_closed=False,
     )
-    return Watched(
-        attendance=Attendance(ENGINE, mailbox, open=not_called, session=not_called, poll=60), look_at=look_at
-    )
+    return Watched(watch=MailboxWatch(ENGINE, mailbox, open=not_called, session=not_called, poll=60), look_at=look_at)
 
 
 def planned(queue: TurnQueue, *mailboxes: Watched) -> Iterator[Watched]:

@@ -254,7 +254,7 @@ def test_an_address_ends_when_it_is_revoked_by_its_owner_alone(
     bob.set_cookie("snoozer_session", people.ann("bob@snoozer.example").session)
     bob.post("/settings/feeds/1/revoke")
     assert read(client, path).status_code == 200
-    assert "leads nowhere from now on" in ann.post("/settings/feeds/1/revoke", follow_redirects=True).text
+    assert "That address no longer works" in ann.post("/settings/feeds/1/revoke", follow_redirects=True).text
     assert read(client, path).status_code == 404
     assert "revoked already" in ann.post("/settings/feeds/1/revoke", follow_redirects=True).text
 

@@ -53,7 +53,7 @@ def test_what_is_chosen_for_a_mailbox_is_kept_and_shown(ann: FlaskClient, engine
     assert chosen(engine) == ("return", "$Later", "Next week", None, "paused", 1)
     page = ann.get(f"/settings/mailboxes/{id}").text
     assert re.search(r'id="brings_back-return"[^>]* checked', page)
-    assert "What carries $Later in the inbox by now is left as it is" in page
+    assert "Messages in the inbox that already have $Later stay as they are" in page
     with engine.begin() as connection:
         connection.execute(text("UPDATE mailboxes SET flagged_noted_at = now(), flagged_uidvalidity = 1"))
         connection.execute(text("INSERT INTO mailbox_flagged VALUES (:id, 7), (:id, 8)"), {"id": id})

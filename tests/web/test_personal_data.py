@@ -89,7 +89,7 @@ def test_a_file_is_shown_before_it_is_saved(ann: FlaskClient, engine: Engine) ->
 
 def test_a_preview_reads_the_file_no_second_time(ann: FlaskClient, monkeypatch: pytest.MonkeyPatch) -> None:
     upload(ann, a_file(a_record()))
-    monkeypatch.delattr("snoozer.people.personal_data.reading.read")
+    monkeypatch.delattr("snoozer.people.personal_data.import_file.read")
     monkeypatch.delattr("snoozer.people.personal_data.rows.read_row")
     assert "1 new snooze" in ann.get("/settings/data/import").text
     assert ann.post("/settings/data/import/confirm").status_code == 303

@@ -1,4 +1,4 @@
-"""Jobs of another scheduler: those that were imported, and those whose sends a shadow compares."""
+"""Jobs of another scheduler: imported jobs, and jobs whose sends a shadow compares."""
 
 from datetime import datetime
 

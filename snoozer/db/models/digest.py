@@ -1,4 +1,4 @@
-"""Digests: reminders that list other promises beside their own."""
+"""Digests: reminders that list other promises in addition to their own."""
 
 from datetime import datetime
 

@@ -87,11 +87,11 @@ def is_claimable(snooze: Any = Snooze) -> list[ColumnElement[bool]]:
     return [*is_unclaimed(snooze), snooze.attempts < snooze.max_attempts, snooze.schema_version <= SUPPORTED_SCHEMA]
 
 
-def is_behind_key(snooze: Any = Snooze) -> ColumnElement[bool]:
+def is_behind_key() -> ColumnElement[bool]:
     """Whether another row of its serialization key is in flight or comes before it, whatever `behind_key` says."""
     same = aliased(Snooze)
-    in_flight = exists().where(same.serialization_key == snooze.serialization_key, same.claimed_at.is_not(None))
-    return or_(in_flight, exists().where(*is_ahead(same, of=snooze)))
+    in_flight = exists().where(same.serialization_key == Snooze.serialization_key, same.claimed_at.is_not(None))
+    return or_(in_flight, exists().where(*is_ahead(same)))
 
 
 def is_ahead(other: Any, *, of: Any = Snooze) -> list[ColumnElement[bool]]:

@@ -55,9 +55,9 @@ def page(connection: Connection, wanted: Filter, *, before: int | None = None) -
     return AuditPage(rows=rows[:PAGE_SIZE], before=rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None)
 
 
-def of_snooze(connection: Connection, *, snooze_id: int, limit: int = MAX_OF_SNOOZE) -> list[Found]:
+def of_snooze(connection: Connection, *, snooze_id: int) -> list[Found]:
     """The newest entries about one snooze."""
-    found = select(*_SHOWN).where(AuditEntry.snooze_id == snooze_id).order_by(AuditEntry.id.desc()).limit(limit)
+    found = select(*_SHOWN).where(AuditEntry.snooze_id == snooze_id).order_by(AuditEntry.id.desc()).limit(MAX_OF_SNOOZE)
     return list(connection.execute(found))
 
 

@@ -97,7 +97,7 @@ def heads(connection: Connection, *, user_email: str, ids: Sequence[int]) -> Seq
     return connection.execute(mine.order_by(MailboxMessage.id)).all()
 
 
-def back(connection: Connection, *, user_email: str, size: int = MAX_BACK) -> Sequence[Found]:
+def back(connection: Connection, *, user_email: str) -> Sequence[Found]:
     """Returned messages that have not been read since, the last to return first."""
     found = _rows().where(
         is_kept_by(user_email),
@@ -105,7 +105,7 @@ def back(connection: Connection, *, user_email: str, size: int = MAX_BACK) -> Se
         MailboxMessage.unread,
         MailboxMessage.folder == "inbox",
     )
-    latest = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(size)
+    latest = found.order_by(MailboxMessage.surfaced_at.desc(), MailboxMessage.id.desc()).limit(MAX_BACK)
     return connection.execute(latest).all()
 
 
@@ -216,16 +216,14 @@ def not_entered(connection: Connection, *, user_email: str, message_ids: Collect
     ).all()
 
 
-def captured(
-    connection: Connection, *, rcpt_to: str, before: int | None = None, size: int = PAGE_SIZE
-) -> tuple[Sequence[Found], int | None]:
+def captured(connection: Connection, *, rcpt_to: str, before: int | None = None) -> tuple[Sequence[Found], int | None]:
     """Captured mail for an address, newest first, and the id before which the next page begins."""
     mails: Select[*tuple[Any, ...]] = select(*columns(CapturedMail, "id received_at mail_from original"))
     received = mails.where(CapturedMail.rcpt_to == rcpt_to)
     if before is not None:
         received = received.where(CapturedMail.id < before)
-    rows = connection.execute(received.order_by(CapturedMail.id.desc()).limit(size + 1)).all()
-    return rows[:size], rows[size - 1].id if len(rows) > size else None
+    rows = connection.execute(received.order_by(CapturedMail.id.desc()).limit(PAGE_SIZE + 1)).all()
+    return rows[:PAGE_SIZE], rows[PAGE_SIZE - 1].id if len(rows) > PAGE_SIZE else None
 
 
 def one_captured(connection: Connection, *, id: int, rcpt_to: str) -> Found | None:

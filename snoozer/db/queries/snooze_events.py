@@ -43,12 +43,9 @@ def by_programs(
     return connection.execute(rows.order_by(Event.id.desc()).limit(size)).all()
 
 
-def last_act(connection: Connection, *, id: int, event: int | None = None) -> Found | None:
-    """This event of a snooze, if it is an act of its owner that can be undone; without one the newest act, undone or
-    not."""
+def last_act(connection: Connection, *, id: int) -> Found | None:
+    """The newest act of a snooze's owner, undone or not, if it can be undone."""
     acts = _events().where(Event.snooze_id == id, Event.actor == "user")
-    if event is not None:
-        acts = acts.where(Event.id == event)
     row = connection.execute(acts.order_by(Event.id.desc()).limit(1)).first()
     return None if row is None or row.kind not in UNDOABLE else row
 

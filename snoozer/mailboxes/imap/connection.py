@@ -18,7 +18,7 @@ from typing import Literal, Self
 from snoozer import __version__
 from snoozer.mailboxes.imap import find, folders, messages, move, reading, search
 from snoozer.mailboxes.imap.errors import ImapError, connecting_failed
-from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.folders import Count, OurFolders, Selected, Status
 from snoozer.mailboxes.imap.idle import Event, Idle
 from snoozer.mailboxes.imap.messages import Fingerprint, Head, HeaderFields

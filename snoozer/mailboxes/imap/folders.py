@@ -8,7 +8,7 @@ from typing import Any, Literal
 from imapclient.imap_utf7 import decode, encode
 
 from snoozer.mailboxes.imap.errors import ImapError, response_codes
-from snoozer.mailboxes.imap.folder_names import (
+from snoozer.mailboxes.imap.folder_meanings import (
     ROOT,
     Folder,
     Namespace,

@@ -16,7 +16,7 @@ from snoozer.db.queries import messages as queries
 from snoozer.db.queries.mailboxes import MailboxAccess
 from snoozer.mail import message_parser
 from snoozer.mail.transfer_encodings import decode_body
-from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.connection import Connection
 from snoozer.mailboxes.imap.folders import Selected
 from snoozer.mailboxes.imap.messages import SEEN
@@ -352,7 +352,7 @@ def _page(found: Found, shown: list[Row], *, following: Cursor | DatabaseCursor 
 
 
 def _is_snoozed(connection: Connection, name: str) -> bool:
-    ours = folder_names.snoozed_folder(connection.folders())
+    ours = folder_meanings.snoozed_folder(connection.folders())
     return ours is not None and ours.name == name
 
 

@@ -2,7 +2,6 @@
 
 import os
 import socket
-import ssl
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -87,14 +86,12 @@ class ConnectionPool:
         logins: Logins,
         *,
         allow_private: bool = False,
-        tls: ssl.SSLContext | None = None,
         without: Sequence[str] = (),
-        most: int = MAX_CONNECTIONS,
         idle_seconds: float = IDLE_SECONDS,
         call_seconds: float = CALL_SECONDS,
     ) -> None:
-        self._logins, self._allow_private, self._tls, self._without = logins, allow_private, tls, tuple(without)
-        self._most, self._idle_seconds, self._call_seconds = most, idle_seconds, call_seconds
+        self._logins, self._allow_private, self._without = logins, allow_private, tuple(without)
+        self._idle_seconds, self._call_seconds = idle_seconds, call_seconds
         self._state = _State()
 
     def run(
@@ -212,10 +209,10 @@ class ConnectionPool:
 
     def _has_room(self, state: _State, id: int) -> bool:
         """Whether one more may be in use; closes the longest idle connection of another mailbox if necessary."""
-        if state.in_use[id] >= PER_MAILBOX or state.in_use.total() >= self._most:
+        if state.in_use[id] >= PER_MAILBOX or state.in_use.total() >= MAX_CONNECTIONS:
             return False
         idle = [(each.used_at, of, each) for of, others in state.idle.items() if of != id for each in others]
-        for _, of, oldest in sorted(idle, key=lambda each: each[0])[: max(0, _count(state) + 1 - self._most)]:
+        for _, of, oldest in sorted(idle, key=lambda each: each[0])[: max(0, _count(state) + 1 - MAX_CONNECTIONS)]:
             state.idle[of].remove(oldest)
             oldest.close()
         return True
@@ -252,7 +249,6 @@ class ConnectionPool:
                     self._logins,
                     connect=connect,
                     timeout=REPLY_SECONDS,
-                    tls=self._tls,
                     without=self._without,
                 )
         except BaseException:

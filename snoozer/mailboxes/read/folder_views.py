@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from snoozer.mailboxes.imap import folder_names
-from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap import folder_meanings
+from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.folders import Count
 from snoozer.mailboxes.read.keys import folder_key
 from snoozer.mailboxes.read.mailbox import FolderView, Role
@@ -40,8 +40,8 @@ def roles(folders: Sequence[Folder]) -> dict[str, Role]:
     """The role of each folder, by its raw name: at most one folder has each special use, such as the archive."""
     found: dict[str, Role] = {each.name: "other" for each in folders}
     found |= {each.name: role for role, each in _special(folders).items()}
-    found |= {each.name: "snooze_into" for each in folder_names.snooze_folders(folders)}
-    ours = folder_names.snoozed_folder(folders)
+    found |= {each.name: "snooze_into" for each in folder_meanings.snooze_folders(folders)}
+    ours = folder_meanings.snoozed_folder(folders)
     found |= {ours.name: "snoozed"} if ours is not None else {}
     return found | {each.name: "inbox" for each in folders if each.name.upper() == INBOX}
 
@@ -76,7 +76,7 @@ def _shown_levels(folder: Folder) -> tuple[str, ...]:
 
 
 def _place(folder: Folder, role: Role) -> tuple[int, list[str]]:
-    is_root = _shown_levels(folder) == (folder_names.ROOT,)
+    is_root = _shown_levels(folder) == (folder_meanings.ROOT,)
     role = "snooze_into" if is_root else role
     return _ORDER.index(role), [level.casefold() for level in _shown_levels(folder)]
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Entry, Sighting
-from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.messages import Head
 from snoozer.mailboxes.sync.notices import unreadable_folder
 from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session

@@ -7,7 +7,7 @@ from itertools import groupby
 
 from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Entry, Target, Where
-from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.imap.messages import Head
 from snoozer.mailboxes.imap.move import Arrival, Place
@@ -164,7 +164,7 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
 def put_away(session: Session, entries: Sequence[Entry]) -> None:
     """Have messages moved into the archive, or to the inbox if there is no archive, and stay there: their owner wants
     only a reminder."""
-    archive = folder_names.archive_folder(session.folders)
+    archive = folder_meanings.archive_folder(session.folders)
     home = INBOX if archive is None else archive.name
     with session.transaction() as connection:
         mailbox_store.stay(connection, [entry.id for entry in entries], home=home, fence=session.fence)

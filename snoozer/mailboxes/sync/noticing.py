@@ -15,8 +15,8 @@ from snoozer.db.queries import accounts
 from snoozer.db.statements import database_time
 from snoozer.mail import headers
 from snoozer.mailboxes import sightings
-from snoozer.mailboxes.imap import folder_names
-from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap import folder_meanings
+from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.messages import Head
 from snoozer.mailboxes.sync.giving_back import give_back
 from snoozer.mailboxes.sync.session import OwnerChanged, Session
@@ -106,7 +106,7 @@ def personal_times(connection: Connection, session: Session) -> PersonalTimes:
 def read_folder(folder: Folder, times: PersonalTimes, *, now: datetime) -> ParsedTime:
     """The time that a folder's name means: the time of the preset with this name, or the result of the grammar. Raises
     SnoozeError."""
-    phrases = folder_names.phrases(folder)
+    phrases = folder_meanings.phrases(folder)
     named = {normalize(_as_folder(label, folder)): phrase for label, phrase in times.presets}
     for phrase in phrases:
         if normalize(phrase) in named:
@@ -116,7 +116,7 @@ def read_folder(folder: Folder, times: PersonalTimes, *, now: datetime) -> Parse
 
 def _as_folder(label: str, folder: Folder) -> str:
     """The label in the spelling of a folder's name: without letters that some servers refuse."""
-    return folder_names.label_as_name(label, delimiter=folder.delimiter) or label
+    return folder_meanings.label_as_name(label, delimiter=folder.delimiter) or label
 
 
 def read_label(label: str, times: PersonalTimes, *, now: datetime) -> ParsedTime:

@@ -3,7 +3,7 @@ fewer messages than before."""
 
 from collections.abc import Mapping
 
-from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.folders import Status
 from snoozer.mailboxes.sync.session import INBOX, Session
 
@@ -14,7 +14,7 @@ _MAX_FOLDERS, _MAX_FOLDERS_ASKED_SINGLY = 500, 30
 
 def read(session: Session) -> dict[str, Status] | None:
     """The folders from which messages may come, as they are now; None if there are too many to look at each time."""
-    ours = {session.ours.snoozed, *(folder.name for folder in folder_names.snooze_folders(session.folders))}
+    ours = {session.ours.snoozed, *(folder.name for folder in folder_meanings.snooze_folders(session.folders))}
     names = [
         folder.name
         for folder in session.folders

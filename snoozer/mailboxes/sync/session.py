@@ -14,7 +14,7 @@ from snoozer.db.mailbox_leases import OwnedMailbox
 from snoozer.db.mailbox_store import Entry
 from snoozer.mailboxes.imap.connection import Connection as ImapConnection
 from snoozer.mailboxes.imap.connection import no_failpoint
-from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.folders import OurFolders, Status
 from snoozer.mailboxes.imap.messages import Fingerprint
 from snoozer.queue.reminder import UncertainPolicy

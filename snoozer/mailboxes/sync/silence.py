@@ -19,11 +19,11 @@ def to_ask(watched: Iterable[Watched], *, now: float) -> list[Watched]:
     for one in watched:
         if one.busy or one.is_ready:
             busy.add(one.host)
-        elif one.attendance.is_open:
-            at = one.attendance.heard_at
+        elif one.watch.is_open:
+            at = one.watch.heard_at
             heard[one.host] = max(heard.get(one.host, at), at)
             known = candidates.get(one.host)
-            if known is None or at < known.attendance.heard_at:
+            if known is None or at < known.watch.heard_at:
                 candidates[one.host] = one
     unheard = sorted((at, host) for host, at in heard.items() if host not in busy and at < now - ASK_AFTER_SECONDS)
     return [candidates[host] for _, host in unheard[:MAX_ASKED]]
@@ -34,5 +34,5 @@ def silent(running: Iterable[Watched], *, now: float) -> list[Watched]:
     return [
         one
         for one in running
-        if not one.is_silent and (since := one.attendance.waits_since) is not None and since < now - ANSWER_SECONDS
+        if not one.is_silent and (since := one.watch.waits_since) is not None and since < now - ANSWER_SECONDS
     ]

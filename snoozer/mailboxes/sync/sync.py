@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from snoozer.db import mailbox_leases, mailbox_store
 from snoozer.db.mailbox_store import Entry
-from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.errors import ImapError
-from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.folders import OurFolders, Status
 from snoozer.mailboxes.imap.move import Place
 from snoozer.mailboxes.sync import moves, origins, replies
@@ -85,7 +85,7 @@ class Sync:
         session = self._session
         if not session.folders:
             return False
-        reported = [session.ours.snoozed], [root.name for root in folder_names.snooze_roots(session.folders)]
+        reported = [session.ours.snoozed], [root.name for root in folder_meanings.snooze_roots(session.folders)]
         if reported != self._reported:
             session.imap.report_changes(reported[0], below=reported[1])
             self._reported = reported
@@ -96,7 +96,7 @@ class Sync:
         return any(status.uidnext != before.get(name, 1) for name, status in now.items())
 
     def _prefixes(self) -> list[str]:
-        roots = folder_names.snooze_roots(self._session.folders)
+        roots = folder_meanings.snooze_roots(self._session.folders)
         return [root.name + (root.delimiter or "") for root in roots]
 
     def _pass(self, *, look: bool, move: bool, is_hinted: bool, is_listed: bool) -> Outcome:
@@ -135,7 +135,7 @@ class Sync:
     def _take_glance(self) -> object:
         """A value that changes whenever a message is moved in or out of a folder of ours, by one round trip."""
         session = self._session
-        named = folder_names.snooze_folders(session.folders)
+        named = folder_meanings.snooze_folders(session.folders)
         digest = session.imap.digest([session.ours.snoozed], below=self._prefixes())
         self._glances += 1 if digest is not None else LISTED_EVERY // LISTED_EVERY_WITHOUT_DIGEST
         glance = digest or session.imap.statuses([session.ours.snoozed, *(folder.name for folder in named)])
@@ -164,12 +164,12 @@ class Sync:
     def _list_folders(self) -> None:
         session = self._session
         session.folders = session.imap.folders()
-        ours = folder_names.snoozed_folder(session.folders)
-        if ours is None or folder_names.snooze_root(session.folders) is None:
+        ours = folder_meanings.snoozed_folder(session.folders)
+        if ours is None or folder_meanings.snooze_root(session.folders) is None:
             session.ours = session.imap.create_folders([])
             session.folders = session.imap.folders()
         else:
-            root = folder_names.snooze_root(session.folders)
+            root = folder_meanings.snooze_root(session.folders)
             session.ours = OurFolders(snoozed=ours.name, root=root.name if root else "")
 
     def _look(self) -> tuple[bool, bool]:
@@ -177,7 +177,7 @@ class Sync:
         read. A folder that cannot be read does not stop the others."""
         session = self._session
         self._has_read = False
-        named = folder_names.snooze_folders(session.folders)
+        named = folder_meanings.snooze_folders(session.folders)
         now = session.imap.statuses([session.ours.snoozed, *(folder.name for folder in named)])
         self._uidnexts = {folder.name: now[folder.name].uidnext for folder in named if folder.name in now}
         changed = [folder for folder in named if folder.name in now and self._has_changed(folder.name, now)]

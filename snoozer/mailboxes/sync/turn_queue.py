@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import count
 
-from snoozer.mailboxes.sync.attendance import Attendance
 from snoozer.mailboxes.sync.host_limits import HostLimits
+from snoozer.mailboxes.sync.mailbox_watch import MailboxWatch
 
 NEVER = float("inf")
 
@@ -19,7 +19,7 @@ class Watched:
     event; times are of the monotonic clock. `planned_at` and `is_ready` belong to the queue. `is_silent`: it was
     recorded that its turn has waited too long for the server."""
 
-    attendance: Attendance
+    watch: MailboxWatch
     look_at: float
     due_at: float = NEVER
     not_due_before: float = 0.0
@@ -37,15 +37,15 @@ class Watched:
     @property
     def next_at(self) -> float:
         """The time of its next work. Without a connection, it has no work before the next attempt to connect."""
-        return min(self.look_at, self.due_at) if self.attendance.is_open else self.look_at
+        return min(self.look_at, self.due_at) if self.watch.is_open else self.look_at
 
     @property
     def host(self) -> str:
-        return self.attendance.mailbox.host
+        return self.watch.mailbox.host
 
     @property
     def account_id(self) -> int:
-        return self.attendance.mailbox.account_id
+        return self.watch.mailbox.account_id
 
 
 class TurnQueue:
@@ -84,7 +84,7 @@ class TurnQueue:
                 self._held[watched.account_id].append(watched)
                 continue
             self._free -= 1
-            watched.busy, watched.is_ready, watched.signs_in = True, False, not watched.attendance.is_open
+            watched.busy, watched.is_ready, watched.signs_in = True, False, not watched.watch.is_open
             self.limits.begin(watched.host, watched.account_id, signs_in=watched.signs_in)
             yield watched
 
@@ -110,7 +110,7 @@ class TurnQueue:
 
     def _make_ready(self, watched: Watched, *, now: float) -> None:
         watched.is_ready = True
-        heap = self._ready.setdefault((watched.host, not watched.attendance.is_open), [])
+        heap = self._ready.setdefault((watched.host, not watched.watch.is_open), [])
         heappush(heap, (watched.due_at > now, watched.next_at, next(self._numbers), watched))
 
     def _pop(self, now: float) -> Watched | None:
@@ -133,4 +133,4 @@ class TurnQueue:
 
 def _is_valid(watched: Watched, *, signs_in: bool) -> bool:
     is_waiting = watched.is_ready and not watched.busy and not watched.dropped
-    return is_waiting and signs_in is not watched.attendance.is_open
+    return is_waiting and signs_in is not watched.watch.is_open

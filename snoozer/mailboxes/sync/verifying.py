@@ -4,7 +4,7 @@ that arrived is not sent again."""
 from collections.abc import Sequence
 
 from snoozer.mailboxes.imap.errors import ImapError
-from snoozer.mailboxes.imap.folder_names import Folder
+from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.messages import Fingerprint
 from snoozer.mailboxes.sync.session import INBOX, Session
 from snoozer.queue import events, ledger

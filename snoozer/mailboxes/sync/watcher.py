@@ -20,7 +20,7 @@ from snoozer.db.engine import autocommit
 from snoozer.db.errors import error_text, is_lasting, is_transient
 from snoozer.db.mailbox_leases import OwnedMailbox
 from snoozer.mailboxes.sync import silence
-from snoozer.mailboxes.sync.attendance import Attendance, Wait
+from snoozer.mailboxes.sync.mailbox_watch import MailboxWatch, Wait
 from snoozer.mailboxes.sync.ownership import Ownership
 from snoozer.mailboxes.sync.turn_queue import NEVER, TurnQueue, Watched
 from snoozer.runtime.backoff import Backoff
@@ -54,7 +54,7 @@ class Watcher:
         owner: str,
         retry: timedelta,
         record_every: float,
-        attend: Callable[[OwnedMailbox], Attendance],
+        attend: Callable[[OwnedMailbox], MailboxWatch],
     ) -> None:
         self._engine, self._attend, self._record_every = engine, attend, record_every
         self._ownership = Ownership(engine, owner=owner, retry=retry)
@@ -85,7 +85,7 @@ class Watcher:
         finally:
             self._pool.shutdown(wait=True, cancel_futures=True)
             for watched in self._watched.values():
-                watched.attendance.close()
+                watched.watch.close()
             self._selector.close()
             self._waker.close()
             self._wakened.close()
@@ -136,7 +136,7 @@ class Watcher:
             watched.due_at = now
             self._queue.plan(watched, now=now)
         for watched in silence.silent(self._running.values(), now=now):
-            mailbox, watched.is_silent, watched.is_recorded = watched.attendance.mailbox, True, False
+            mailbox, watched.is_silent, watched.is_recorded = watched.watch.mailbox, True, False
             with self._engine.begin() as connection:
                 mailbox_leases.record_problem(
                     connection, id=mailbox.id, fence=mailbox.fence, problem="gone", pause=False
@@ -150,7 +150,7 @@ class Watcher:
             days.defer_messages(connection, kept=False, batch_size=day_shapes.BATCH_SIZE)
 
     def _keep(self) -> None:
-        news = self._ownership.keep({id: watched.attendance.mailbox for id, watched in self._watched.items()})
+        news = self._ownership.keep({id: watched.watch.mailbox for id, watched in self._watched.items()})
         for id in news.lost:
             self._drop(id)
         for mailbox in news.taken:
@@ -160,7 +160,7 @@ class Watcher:
         """If a turn for the mailbox's previous state still runs, wait for it."""
         now = time.monotonic()
         look_at = NEVER if mailbox.id in self._running else now
-        self._watched[mailbox.id] = watched = Watched(attendance=self._attend(mailbox), look_at=look_at)
+        self._watched[mailbox.id] = watched = Watched(watch=self._attend(mailbox), look_at=look_at)
         self._queue.plan(watched, now=now)
 
     def _drop(self, id: int) -> None:
@@ -172,18 +172,18 @@ class Watcher:
         self._synced.pop(id, None)
         self._unregister(watched)
         if not watched.busy:
-            watched.attendance.close()
+            watched.watch.close()
 
     def _note_reading(self, ids: set[int], *, now: float) -> None:
         """Note the mailboxes in which a reply is awaited or a reminder is to be sought; look at the new ones."""
         for id, watched in self._watched.items():
-            attendance = watched.attendance
-            if id in ids and not attendance.reads_mail and attendance.is_open:
+            watch = watched.watch
+            if id in ids and not watch.reads_mail and watch.is_open:
                 if watched.busy:
                     continue  # Asked again after its turn.
                 watched.look_at = now
                 self._queue.plan(watched, now=now)
-            attendance.reads_mail = id in ids
+            watch.reads_mail = id in ids
 
     def _note_due(self, due: dict[int, float]) -> None:
         now = time.monotonic()
@@ -213,7 +213,7 @@ class Watcher:
         now = time.monotonic()
         for watched in self._queue.start(now=now):
             self._unregister(watched)
-            mailbox = watched.attendance.mailbox
+            mailbox = watched.watch.mailbox
             self._running[mailbox.id] = watched
             watched.is_silent = False
             # Not while it may find a problem.
@@ -225,14 +225,14 @@ class Watcher:
     def _work(self, watched: Watched, *, look: bool, move: bool) -> None:
         """Runs in a thread of the pool."""
         try:
-            wait = watched.attendance.turn(look=look, move=move)
+            wait = watched.watch.turn(look=look, move=move)
         except SQLAlchemyError as error:
             log.warning("a mailbox is looked at later: %s", error_text(error))
-            watched.attendance.close()
+            watched.watch.close()
             wait = Wait(seconds=DATABASE_AWAY_SECONDS if is_transient(error) else BROKEN_SECONDS, is_done=False)
         except Exception:
             log.exception("a mailbox could not be looked at")
-            watched.attendance.close()
+            watched.watch.close()
             wait = Wait(seconds=BROKEN_SECONDS, is_done=False)
         self._finished.put((watched, wait))
         self._wake()
@@ -246,7 +246,7 @@ class Watcher:
             self._finish_turn(watched, wait)
 
     def _finish_turn(self, watched: Watched, wait: Wait) -> None:
-        now, mailbox = time.monotonic(), watched.attendance.mailbox
+        now, mailbox = time.monotonic(), watched.watch.mailbox
         self._queue.finish(watched, now=now)
         del self._running[mailbox.id]
         if wait.signed_in is not None:
@@ -254,7 +254,7 @@ class Watcher:
         elif wait.is_refused:
             self._queue.limits.refused(mailbox.host)
         if watched.dropped:
-            watched.attendance.close()
+            watched.watch.close()
             self._start_successor(mailbox.id, now=now)
         elif wait.lost:
             self._drop(mailbox.id)
@@ -280,13 +280,13 @@ class Watcher:
         else:
             watched.is_recorded = False
         if wait.listens and not wait.at_once:
-            watched.fd = watched.attendance.fileno()
+            watched.fd = watched.watch.fileno()
             self._selector.register(watched.fd, selectors.EVENT_READ, watched)
         self._queue.plan(watched, now=now)
 
     def _note_synced(self, watched: Watched, *, now: float) -> None:
         """The first success is recorded soon, because it ends a previous problem."""
-        mailbox = watched.attendance.mailbox
+        mailbox = watched.watch.mailbox
         self._synced[mailbox.id] = mailbox.fence
         if not watched.is_recorded:
             watched.is_recorded = True
@@ -304,7 +304,7 @@ class Watcher:
             if key.data is None:
                 with suppress(BlockingIOError):
                     self._wakened.recv(4096)
-            elif key.data.attendance.read_events():
+            elif key.data.watch.read_events():
                 # A connection that died has closed its descriptor, which another connection may get.
                 self._unregister(key.data)
                 key.data.look_at = 0.0

@@ -7,7 +7,6 @@ again at once if a token has an unknown key. Only the claims of a token leave th
 import json
 import math
 import secrets
-import ssl
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -66,10 +65,9 @@ class _Metadata:
 class Provider:
     """An organisation's provider; one per process, for any number of sign-ins."""
 
-    def __init__(self, registration: Registration, *, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(self, registration: Registration) -> None:
         self.registration = registration
         self._limits = Limits(seconds=SECONDS, size=MAX_BYTES, allow_private=registration.allow_private)
-        self._tls = tls
         self._lock = threading.Lock()
         self._metadata: tuple[float, _Metadata] | None = None
         self._keys: tuple[float, list[Key]] | None = None
@@ -104,7 +102,7 @@ class Provider:
     def _session(self, metadata: _Metadata, redirect_uri: str) -> Any:
         is_basic = "client_secret_basic" in metadata.methods or not metadata.methods
         return OAuth2Client(
-            Http(self._limits, self._tls),
+            Http(self._limits),
             client_id=self.registration.client_id,
             client_secret=self.registration.client_secret,
             token_endpoint_auth_method="client_secret_basic" if is_basic else "client_secret_post",
@@ -143,7 +141,7 @@ class Provider:
     def _json(self, url: str, *, headers: Mapping[str, str] | None = None) -> dict[str, Any]:
         """The JSON of a GET from this address only: redirects are not followed."""
         try:
-            answer = outbound_http.request("GET", url, limits=self._limits, headers=headers, tls=self._tls)
+            answer = outbound_http.request("GET", url, limits=self._limits, headers=headers)
             found = json.loads(answer.body) if answer.status == 200 else None
         except (HttpError, ValueError, RecursionError):
             raise OidcError("away", "the provider gave no answer") from None

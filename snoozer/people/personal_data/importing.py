@@ -16,7 +16,7 @@ from snoozer.db.queries import imports as queries
 from snoozer.db.statements import database_time
 from snoozer.people import quotas
 from snoozer.people.limits import Limits
-from snoozer.people.personal_data.reading import Reading
+from snoozer.people.personal_data.import_file import Reading
 from snoozer.queue import archive, changes, events
 from snoozer.snoozes.input import SnoozeError, clean_phrase, parse_preset
 

@@ -21,8 +21,8 @@ from snoozer.mail import headers
 from snoozer.mailboxes import inbox
 from snoozer.people import quotas
 from snoozer.people.limits import Limits
+from snoozer.people.personal_data.import_file import NotAnExport
 from snoozer.people.personal_data.originals import PLACES
-from snoozer.people.personal_data.reading import NotAnExport
 from snoozer.people.personal_data.rows import RowRefused, read_message_id
 from snoozer.translations import gettext as _
 

@@ -41,8 +41,8 @@ Body = TypeVar("Body", bound=Request)
 def wake(id: int) -> Response:
     """Back now
 
-    No reminder is sent for a message that returns to a mailbox; of another one the reminder is what comes. What repeats
-    goes on after the time that this one takes the place of.
+    No reminder is sent for a message that returns to a mailbox; of any other message the reminder is sent. A
+    repeating snooze continues after the time that this return replaces.
     """
     return _act(id, Nothing, lambda *_: acts.Wake(), spends=True)
 
@@ -52,8 +52,8 @@ def wake(id: int) -> Response:
 def done(id: int) -> Response:
     """Done with what came back
 
-    Its message leaves the inbox. What repeats comes again at its next time. 409 for what has not come back yet: that is
-    cancelled.
+    Its message leaves the inbox. A repeating snooze comes again at its next time. Returns 409 for a snooze that has not
+    come back yet: cancel it instead.
     """
     return _perform(id, Nothing, lambda connection, account, row, _wanted: finish(connection, account, row))
 
@@ -61,7 +61,7 @@ def done(id: int) -> Response:
 @blueprint.post("/snoozes/<row:id>/skip")
 @operation("skipOccurrence", scope=WRITE, json=Skip, headers=ActHeaders, returns=RETURNS, refuses=REFUSES)
 def skip(id: int) -> Response:
-    """Leave out the next time of what repeats"""
+    """Skip the next time of a repeating snooze"""
     return _act(id, Skip, lambda wanted, row, account: acts.Skip(promise=_skipped(wanted, row, account)))
 
 
@@ -75,9 +75,9 @@ def pause(id: int) -> Response:
 @blueprint.post("/snoozes/<row:id>/resume")
 @operation("resumeSnooze", scope=WRITE, json=Nothing, headers=ActHeaders, returns=RETURNS, refuses=REFUSES)
 def resume(id: int) -> Response:
-    """Go on with what is paused
+    """Resume a paused snooze
 
-    Where its time has passed it goes on with its next one; without one it comes back now.
+    If its time has passed, it continues with the next one; if there is none, it comes back now.
     """
     return _act(id, Nothing, lambda *_: acts.Resume(), spends=True)
 
@@ -85,7 +85,7 @@ def resume(id: int) -> Response:
 @blueprint.post("/snoozes/<row:id>/end")
 @operation("endSeries", scope=WRITE, json=SeriesEnd, headers=ActHeaders, returns=RETURNS, refuses=REFUSES)
 def set_end(id: int) -> Response:
-    """When what repeats ends"""
+    """Set the end of a repeating snooze"""
     return _act(id, SeriesEnd, lambda wanted, *_: acts.End(until=wanted.until, times=wanted.times))
 
 
@@ -94,7 +94,7 @@ def set_end(id: int) -> Response:
 def undo(id: int) -> Response:
     """Undo an act, or a cancellation
 
-    409 where the snooze was changed since. A PATCH is not undone: it says what was before by another one.
+    Returns 409 if the snooze was changed since. A PATCH without a move is undone by another PATCH.
     """
 
     def undo_act(connection: Connection, account: Account, row: Found, wanted: Undo) -> acts.Result:

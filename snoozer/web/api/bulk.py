@@ -88,7 +88,7 @@ def change_many() -> Response:
 def undo_many(id: UUID) -> Response:
     """Undo an act on many snoozes
 
-    What was changed since stays as it is.
+    Snoozes that were changed since stay as they are.
     """
     with caller() as (connection, account):
         body = optional_object()

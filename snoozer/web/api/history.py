@@ -37,7 +37,7 @@ _SHOWN = {
     refuses=(404, 422),
 )
 def browse_events(id: int) -> Response:
-    """What happened to a snooze, newest first"""
+    """The events of a snooze, newest first"""
     with caller() as (connection, account):
         query = query_of(HistoryQuery)
         own_snoozes.own(connection, account, id)

@@ -163,7 +163,7 @@ def show_day() -> Response:
 def set_day() -> Response:
     """Another shape of the day, all of it
 
-    What is asleep comes by it from now on; what each snooze was promised for stays.
+    Sleeping snoozes come by it from now on; their promised times stay.
     """
     with caller() as (connection, account):
         wanted = validate(DayShapeChange, json_object())

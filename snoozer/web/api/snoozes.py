@@ -114,8 +114,9 @@ def show(id: int) -> Response:
 def change(id: int) -> Response:
     """Another time, another note, another reply policy, other options
 
-    What is not named stays. Without a new time the promised one is kept. Options alone leave the promise and the tries
-    that were made as they are. With `occurrence` what repeats goes on, and `event` undoes the move.
+    Fields that are not given stay as they are. Without a new time the promised one is kept. Options alone change
+    neither the promise nor the count of attempts. With `occurrence` a repeating snooze continues, and `event` undoes
+    the move.
     """
     with caller(verified=True) as (connection, account):
         wanted = validate(Change, json_object())

@@ -63,7 +63,7 @@ def list_webhooks() -> Response:
 def create_webhook() -> Response:
     """Add a webhook
 
-    What happens from now on is posted to it, signed by Standard Webhooks.
+    Events from now on are posted to it, signed by Standard Webhooks.
     """
     with caller() as (connection, account):
         body = json_object()
@@ -194,7 +194,7 @@ def test_webhook(id: int) -> Response:
     refuses=(404, 422),
 )
 def list_deliveries(id: int) -> Response:
-    """What was sent to a webhook in the last 30 days, with the answers"""
+    """Deliveries to a webhook in the last 30 days, with its responses"""
     with caller() as (connection, account):
         query = query_of(DeliveryQuery)
         _own(connection, account, id)

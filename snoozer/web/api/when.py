@@ -31,7 +31,7 @@ from snoozer.web.api.validation import query_of
     refuses=(422,),
 )
 def read() -> Response:
-    """What a phrase means"""
+    """The meaning of a phrase"""
     with caller() as (connection, account):
         now, back = database_time(connection), chosen_shape.back_of(connection, account_id=account.id)()
     query = query_of(WhenQuery)

@@ -12,7 +12,7 @@ from snoozer.translations import language_of, speaking
 from snoozer.web import auth, context
 from snoozer.web.auth import viewer_required
 from snoozer.web.context import flash
-from snoozer.web.operators import kept_act
+from snoozer.web.operators import unconfirmed_act
 from snoozer.web.people.sign_in.mailing import send_invitation
 
 blueprint = Blueprint("admin_confirmation", __name__, url_prefix="/admin/confirm")
@@ -62,7 +62,7 @@ def confirm(account: Account) -> ResponseReturnValue:
         security_log.record("confirmation_refused", account=account.id)
         return _page(account, sent=True, error="That code does not fit. It has eight digits and works once."), 422
     security_log.record("confirmed", account=account.id)
-    if kept_act.kept(account) is not None:
+    if unconfirmed_act.kept(account) is not None:
         return redirect(url_for(".go_on"), code=303)
     flash("It is you. Do it again now; you are not asked for ten minutes.")
     return redirect(_next(), code=303)
@@ -72,7 +72,7 @@ def confirm(account: Account) -> ResponseReturnValue:
 @viewer_required
 def go_on(account: Account) -> ResponseReturnValue:
     """The form of the act that was to be confirmed, as it was filled in."""
-    act = kept_act.kept(account)
+    act = unconfirmed_act.kept(account)
     if act is None:
         return redirect(url_for("admin.overview"), code=303)
     return render_template("operators/confirmed.html", act=act)
@@ -84,7 +84,7 @@ def _next() -> str:
 
 
 def _page(account: Account, *, sent: bool, error: str | None = None) -> str:
-    act = kept_act.kept(account)
+    act = unconfirmed_act.kept(account)
     return render_template(
         "operators/confirm.html",
         next=_next(),

@@ -47,7 +47,7 @@ _SENTENCES = {
     "taken back": N_("An operator took it back from the worker that held it."),
     "asked": N_("You snoozed it {route}."),
     "edited": N_("You changed it {route}."),
-    "imported": N_("You brought it along from another place."),
+    "imported": N_("You imported it from elsewhere."),
     "cancelled": N_("You cancelled it {route}."),
     "undone": N_("You undid that {route}."),
     "done": N_("You were done with it {route}."),

@@ -39,7 +39,7 @@ def mailbox_state(row: Any, now: datetime) -> MailboxState:
             icon="pause",
             kind="stuck",
             explanation=_(
-                "Snoozer hardly tries by itself now, so that the server does not lock the account. What is "
+                "Snoozer now tries only rarely, so that the server does not lock the account. What is "
                 "snoozed in it is kept, and comes back once it can be reached."
             ),
             problem=problem,

@@ -120,7 +120,7 @@ def late_return(found: Return) -> str | None:
 def was_it_sent(row: Any, sends: Any, *, times: TimeFormatter) -> str:
     """Answers from the ledger for the row's current promise; until it has an entry, also for the previous promise."""
     if not sends and row.state == "sent":
-        return _("No. Its message came back, and you chose to get no reminder beside it.")
+        return _("No. Its message came back, and you chose to get no reminder with it.")
     if not sends:
         return _("No. Nothing has been handed to the mail server for it.")
     current = next((send for send in sends if send.scheduled_for == row.promise), None)
@@ -288,7 +288,7 @@ def _where(row: Any) -> str:
 
 def _sent(row: Any) -> str:
     if row.sent_at is None or row.scheduled_for is None:
-        return _("Its message is back in your mailbox. You chose to get no reminder beside it.")
+        return _("Its message is back in your mailbox. You chose to get no reminder with it.")
     if row.deferred_by is not None:
         rest, late = REST_ENDS.get(row.deferred_by), _lateness(row.sent_at - row.due_at, row.delayed_by)
         words = [_(rest) if rest else _("later"), *([late] if late else [])]

@@ -194,16 +194,6 @@ WHERE is_kept
 ORDER BY id
 FOR NO KEY UPDATE
 
--- name: lock_message
--- Lock the message of a snooze, kept here and in a connected mailbox, after that snooze and before one is inserted or
--- revived: acts on many take them in this order, too.
-SELECT id
-FROM messages
-WHERE user_email = :user_email
-  AND message_id = :message_id
-ORDER BY is_kept DESC, id
-FOR NO KEY UPDATE
-
 -- name: lock_original
 -- Serialize deliveries of the same bytes to one person.
 SELECT pg_advisory_xact_lock(hashtextextended(concat_ws(' ', CAST(:user_email AS text), CAST(:sha256 AS text)), 7266840))

@@ -34,7 +34,7 @@ class SeriesEnd(Request, json_schema_extra={"examples": [{"times": 3}, {"until":
 
 
 class Undo(Request, json_schema_extra={"examples": [{"event": 4711}, {}]}):
-    """What is undone."""
+    """Which act to undo."""
 
     event: Annotated[int, *whole(1, 2**63 - 1)] | None = Field(
         None, description="The event of the act; your last one unless given.", json_schema_extra={"format": "int64"}

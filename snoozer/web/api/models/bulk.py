@@ -42,7 +42,7 @@ class BulkCreate(Request):
 
 
 class BulkReschedule(Times):
-    """The same new time for snoozes. What could not be delivered is snoozed again; what is paused is resumed."""
+    """The same new time for several snoozes. Undeliverable snoozes are snoozed again; paused ones are resumed."""
 
     act: Literal["reschedule"]
     ids: Ids
@@ -51,7 +51,7 @@ class BulkReschedule(Times):
 
 
 class BulkAct(Request):
-    """What is done with each of these snoozes, as with one."""
+    """An act on each of these snoozes."""
 
     act: Literal["wake", "cancel", "done", "skip", "pause", "resume"]
     ids: Ids
@@ -71,7 +71,7 @@ class Bulk(
 
 
 class BulkResult(BaseModel):
-    """What became of one: its status as by a request of its own, and the snooze or the problem."""
+    """The result for one snooze: the status of a request for it alone, and the snooze or the problem."""
 
     status: int
     id: int | None = Field(None, json_schema_extra={"format": "int64"})
@@ -91,7 +91,7 @@ class BulkReply(BaseModel):
 
 
 class Undone(BaseModel):
-    """What an Undo came to."""
+    """The result of an Undo."""
 
     done: int
     left: dict[str, int] = Field(description="How many could not be put back, for each reason.")

@@ -256,4 +256,4 @@ Url = Annotated[str, Field(json_schema_extra={"format": "uri"})]
 
 
 class Request(BaseModel, extra="forbid"):
-    """What a client sends. Unknown fields are refused; null is the same as absent, except for the note of a change."""
+    """A request. Unknown fields are refused; null is the same as absent, except for the note of a change."""

@@ -25,7 +25,7 @@ class Settings(BaseModel):
 
 
 class SettingsChange(Request, json_schema_extra={"minProperties": 1, "examples": [{"zone": "Europe/Berlin"}]}):
-    """What is not named stays."""
+    """Fields that are not given stay as they are."""
 
     zone: Zone | None = None
     locale: LocaleName | None = None
@@ -130,7 +130,7 @@ class DayShapeChange(
     Request,
     json_schema_extra={"examples": [{"quiet_from": "22:00", "quiet_until": "07:00", "rests_on_days_off": True}]},
 ):
-    """The shape of a day, all of it: what is not named is as it is where nothing was chosen."""
+    """The whole shape of a day: fields that are not given get their defaults."""
 
     working_days: _Weekdays = sorted(NO_SHAPE.working_days)
     work_from: _TimeOfDay = f"{NO_SHAPE.work_from:%H:%M}"

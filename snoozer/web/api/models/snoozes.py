@@ -108,8 +108,7 @@ class NewSnooze(
         ],
     },
 ):
-    """Exactly one of remind_at, when and recurrence. message_id may be missing where there is a subject; it is made
-    up then."""
+    """Give remind_at, when or recurrence. message_id may be missing if there is a subject; it is generated then."""
 
     message_id: MessageId | None = None
     subject: Subject | None = None

@@ -69,7 +69,7 @@ class WebhookChange(
         "anyOf": [{"required": [name]} for name in ("events", "subject", "enabled")],
     },
 ):
-    """What is not named stays."""
+    """Fields that are not given stay as they are."""
 
     events: Events | None = None
     subject: bool | None = Field(None, strict=True)
@@ -107,7 +107,7 @@ class WebhookSecret(Webhook):
 
 
 class Webhooks(BaseModel):
-    """All endpoints of the owner."""
+    """The owner has these endpoints."""
 
     webhooks: list[Webhook]
 
@@ -144,7 +144,7 @@ class Delivery(BaseModel):
 
 
 class DeliveryPage(BaseModel):
-    """What was and is to be sent, the last first. `next` is the address of the next page."""
+    """Sent and pending deliveries, newest first. `next` is the address of the next page."""
 
     deliveries: list[Delivery]
     next: Url | None

@@ -19,7 +19,7 @@ class WhenQuery(Request):
 
 
 class Reading(BaseModel):
-    """What a phrase means."""
+    """The meaning of a phrase."""
 
     kind: Literal["instant", "recurring", "condition"]
     at: Timestamp | None

@@ -44,10 +44,7 @@ _OVER = Problem(
 _NOT_ALLOWED = Problem(
     code="not_allowed",
     what=N_("The provider gave Snoozer no access to the mailbox."),
-    remedy=N_(
-        "That is so where the question was answered with no, or where an administrator of the provider has to allow "
-        "Snoozer first."
-    ),
+    remedy=N_("Either the request was declined, or an administrator at the provider has to allow Snoozer first."),
 )
 _PROBLEMS = {"client": "oauth_client", "away": "oauth_away", "no_refresh_token": "no_refresh_token"}
 

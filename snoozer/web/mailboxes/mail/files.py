@@ -75,7 +75,7 @@ def frame_response(html: str, *, pictures: dict[str, str], account_id: int) -> R
     try:
         sanitized = SAFE_HTML.of(html, pictures=pictures, account_id=account_id)
     except Busy:
-        response = frame_problem(_("Other messages are being laid out now. Open this one again in a few seconds."), 503)
+        response = frame_problem(_("Other messages are being prepared. Open this one again in a few seconds."), 503)
         response.headers["Retry-After"] = RETRY_SECONDS
         return response
     return _framed(render_template("mailboxes/mail/frame.html", sanitized=sanitized), 200)

@@ -9,7 +9,7 @@ from typing import Any
 from flask import url_for
 
 from snoozer.db.queries import Found
-from snoozer.mailboxes.imap import folder_names
+from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.read import kept
 from snoozer.mailboxes.read.mailbox import FolderView, Role, Row
 from snoozer.timephrase.date_format import month_name
@@ -154,7 +154,7 @@ def _age(moment: datetime, times: TimeFormatter) -> str:
 
 
 def _is_for_moving(folder: FolderView) -> bool:
-    return folder.role == "snooze_into" or (folder.role == "other" and folder.name == folder_names.ROOT)
+    return folder.role == "snooze_into" or (folder.role == "other" and folder.name == folder_meanings.ROOT)
 
 
 def _count(folder: FolderView) -> str:

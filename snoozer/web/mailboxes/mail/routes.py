@@ -209,7 +209,7 @@ def add_reminder(account: Account) -> ResponseReturnValue:
         return add_page(
             form=snooze_form(times, saved_times=saved, phrase=phrase, note=note),
             sender=sender,
-            subject_error=_("Say in a few words what it is about, so that you recognise it when it comes back."),
+            subject_error=_("Write in a few words what it is about, so that you recognise it when it comes back."),
         )
     # If one page posts the same texts twice, both get the same Message-ID, so that a double click makes one snooze.
     unique = uuid5(page_id(), f"{subject}\n{sender or ''}")

@@ -107,7 +107,7 @@ def revoke(account: Account, id: int) -> ResponseReturnValue:
         revoked = feeds.revoke(connection, id=id, account_id=account.id)
     if revoked:
         security_log.record("feed_revoked", account=account.id)
-    flash(_("That address leads nowhere from now on.") if revoked else _("That feed was revoked already."))
+    flash(_("That address no longer works.") if revoked else _("That feed was revoked already."))
     return redirect(url_for(".index"), code=303)
 
 

@@ -42,10 +42,10 @@ REASON_WORDS = {
     "gone": N_("It answered 410, which means that it is gone for good."),
     "slow": N_("It took too long to answer."),
     "name": N_("Its name cannot be found."),
-    "refused_address": N_("Its address is one that is not connected to, such as one of a private network."),
+    "refused_address": N_("Snoozer does not connect to addresses like this one, such as those of a private network."),
     "unreachable": N_("It cannot be reached."),
     "certificate": N_("Its certificate cannot be trusted."),
-    "protocol": N_("It hung up, or gave no answer that a web server gives."),
+    "protocol": N_("It closed the connection, or its answer was not HTTP."),
     "off": N_("The webhook was switched off."),
     "error": N_("Snoozer failed at this."),
 }

@@ -10,10 +10,9 @@ from snoozer.db.models import Account
 from snoozer.db.queries import imports
 from snoozer.db.queries import personal_data as queries
 from snoozer.people import quotas
-from snoozer.people.personal_data import importing, restoring
-from snoozer.people.personal_data import reading as reading_file
+from snoozer.people.personal_data import import_file, importing, restoring
 from snoozer.people.personal_data.files import FILES
-from snoozer.people.personal_data.reading import NotAnExport
+from snoozer.people.personal_data.import_file import NotAnExport
 from snoozer.telemetry import security_log
 from snoozer.translations import gettext as _
 from snoozer.translations import ngettext
@@ -69,7 +68,7 @@ def read_file(account: Account) -> ResponseReturnValue:
     if start == restoring.SIGNATURE:
         return _restore(account, file.stream)
     try:
-        reading = reading_file.read(file.stream, now=now, keep_months=settings.keep_months)
+        reading = import_file.read(file.stream, now=now, keep_months=settings.keep_months)
     except NotAnExport as error:
         with context.transaction() as connection:
             return _page(connection, account, error=f"{error} " + _("Nothing was saved.")), 422

@@ -150,7 +150,7 @@ def change_addresses(account: Account) -> ResponseReturnValue:
     """Gives the person new addresses; mail to the former ones is refused."""
     with context.transaction() as connection:
         accounts.change_mail_key(connection, id=account.id)
-    flash(_("These are your addresses now. The former ones do not work any more."))
+    flash(_("These are your addresses now. The old ones no longer work."))
     return redirect(url_for(".show", _anchor="addresses"), code=303)
 
 

@@ -1,4 +1,4 @@
--- What goes wrong, by reason, over the last day: the groups of /admin/cases, with the fingerprint in their addresses.
+-- Failures of the last day by reason: the groups of /admin/cases, with the fingerprint in their addresses.
 -- snooze_error_fingerprint() alone decides which errors are alike.
 WITH failed AS MATERIALIZED (
     SELECT

@@ -1,4 +1,4 @@
--- What waits for people, and how workers, mail servers and housekeeping are. Cases and uncertain sends are counted up to
+-- Work that waits for people, and the state of workers, mail servers and housekeeping. Cases and uncertain sends are counted up to
 -- `most` + 1; a worker without a heartbeat for `dead_after` is not alive, and counts as lost for a day.
 SELECT
     (

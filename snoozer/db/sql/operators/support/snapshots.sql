@@ -1,4 +1,4 @@
--- Who holds an old snapshot, so that no vacuum removes what died since: sessions, prepared transactions, slots, standbys.
+-- Holders of old snapshots, which keep vacuum from removing dead rows: sessions, prepared transactions, slots, standbys.
 -- The longest held comes first. Only a member of pg_monitor sees all sessions of other roles.
 SELECT
     'session' AS kind,

@@ -1,4 +1,4 @@
--- How late reminders are: those sent in the last hour, and those that wait and should have come; in bands and percentiles.
+-- How late reminders are, in bands and percentiles: reminders sent in the last hour, and reminders that are due and wait.
 -- In seconds from the promise, or from the end of the rest that deferred it; and of how many people. Paused reminders are not late, nor are
 -- future ones. At most `most` are measured of each kind, the newest of the sent ones; with `only`, of one kind.
 WITH waiting AS MATERIALIZED (

@@ -16,7 +16,7 @@ _REASONS = ("reason", "why")
 
 
 @dataclass(frozen=True, kw_only=True)
-class KeptAct:
+class UnconfirmedAct:
     """A form, ready to be posted again to `path`; `here` is the page that it came from."""
 
     path: str
@@ -28,7 +28,7 @@ class KeptAct:
     hidden: list[tuple[str, str]]
 
 
-def kept(account: Account) -> KeptAct | None:
+def kept(account: Account) -> UnconfirmedAct | None:
     """The act that this browser keeps for the account."""
     found: dict[str, Any] | None = session.get(KEPT_ACT)
     if found is None or found["account"] != account.id or found["at"] < time.time() - MAX_SECONDS:
@@ -36,7 +36,7 @@ def kept(account: Account) -> KeptAct | None:
     fields = [(str(name), str(value)) for name, value in found["fields"]]
     reason = next((name for name, _ in fields if name in _REASONS), "why")
     title, button = _words(found["endpoint"], found["arguments"] or {}, fields)
-    return KeptAct(
+    return UnconfirmedAct(
         path=url_for(found["endpoint"], **(found["arguments"] or {})),
         here=found["here"],
         title=title,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from snoozer.mailboxes.imap.folder_names import (
+from snoozer.mailboxes.imap.folder_meanings import (
     Folder,
     archive_folder,
     label_as_name,

@@ -66,7 +66,7 @@ class Wait:
     is_refused: bool = False
 
 
-class Attendance:
+class MailboxWatch:
     """`turn` is called by one thread at a time, and never raises ImapError or OwnerChanged. Its passes also read mail
     if `reads_mail` is set."""
 
