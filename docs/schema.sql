@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0082, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0083, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -638,6 +638,14 @@ CREATE TABLE mailbox_flagged (
     uid bigint NOT NULL
 );
 
+CREATE TABLE mailbox_searches (
+    mailbox_id bigint NOT NULL,
+    snooze_id bigint NOT NULL,
+    entered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    found smallint,
+    seen jsonb
+);
+
 CREATE TABLE mailbox_sign_ins (
     state_hash text NOT NULL,
     session_hash text NOT NULL,
@@ -1168,6 +1176,9 @@ ALTER TABLE ONLY mail_acts
 ALTER TABLE ONLY mailbox_flagged
     ADD CONSTRAINT pk_mailbox_flagged PRIMARY KEY (mailbox_id, uid);
 
+ALTER TABLE ONLY mailbox_searches
+    ADD CONSTRAINT pk_mailbox_searches PRIMARY KEY (mailbox_id, snooze_id);
+
 ALTER TABLE ONLY mailbox_sign_ins
     ADD CONSTRAINT pk_mailbox_sign_ins PRIMARY KEY (state_hash);
 
@@ -1377,6 +1388,8 @@ CREATE INDEX ix_mail_acts_due ON mail_acts USING btree (due_at, id) WHERE (due_a
 
 CREATE INDEX ix_mail_acts_received ON mail_acts USING btree (received_at);
 
+CREATE INDEX ix_mailbox_searches_snooze ON mailbox_searches USING btree (snooze_id);
+
 CREATE INDEX ix_mailbox_sign_ins_account ON mailbox_sign_ins USING btree (account_id);
 
 CREATE INDEX ix_mailbox_sign_ins_created ON mailbox_sign_ins USING btree (created_at);
@@ -1526,6 +1539,9 @@ ALTER TABLE ONLY mail_acts
 
 ALTER TABLE ONLY mailbox_flagged
     ADD CONSTRAINT fk_mailbox_flagged_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
+
+ALTER TABLE ONLY mailbox_searches
+    ADD CONSTRAINT fk_mailbox_searches_mailbox FOREIGN KEY (mailbox_id) REFERENCES mailboxes(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY mailbox_sign_ins
     ADD CONSTRAINT fk_mailbox_sign_ins_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

@@ -15,6 +15,7 @@ from typing import Any
 
 from sqlalchemy import Connection
 
+from snoozer.db import mailbox_searches
 from snoozer.db.mailbox_store import KeptFolder
 from snoozer.db.queries import snoozes
 from snoozer.queue import changes as db
@@ -315,6 +316,9 @@ def snooze(
         fresh = [by_message[id] for id in missing if id not in results]
         # A message that was snoozed by another transaction just now is missing from the result: its snooze is changed.
         results |= enter(connection, fresh, by, traceparent=traceparent, is_recorded=is_recorded)
+    for id, one in by_message.items():
+        if one.search_in is not None:
+            mailbox_searches.choose(connection, snooze_id=results[id].id, mailbox_ids=one.search_in)
     return [results[one.message.message_id] for one in wanted]
 
 

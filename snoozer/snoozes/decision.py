@@ -1,6 +1,6 @@
 """The types of the engine: the actor, the act, its decision about a snooze, and its result."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple, Protocol
@@ -79,9 +79,11 @@ class Undoing:
 
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
-    """A message to be snoozed, the time, the phrase as it was read, and its options."""
+    """A message to be snoozed, the time, the phrase as it was read, and its options. It is searched for in the
+    connected mailboxes `search_in`; in all of its owner's if that is None."""
 
     message: Message
     time: ReminderTime
     reading: ParsedTime | None = None
     options: EnqueueOptions = DEFAULT_OPTIONS
+    search_in: Sequence[int] | None = None

@@ -52,6 +52,7 @@ NOT_EXPORTED = {
     "account_deletions": "a wish of a day",
     "idempotency_keys": "answers to programs, repeated for a day",
     "message_originals": "files of the ZIP, each a message of its own",
+    "mailbox_searches": "where a message lies at the person's own server, of seconds",
     "mailbox_flagged": "numbers of messages at the person's own server",
     "mailbox_sign_ins": "secrets of ten minutes",
     "sign_ins": "hashes of secrets of ten minutes",

@@ -160,12 +160,14 @@ def running(
     rights: str | None = None,
     introspection_url: str | None = None,
     sieve: str | None = None,
+    all_mail: str | None = None,
     processes: int = 100,
 ) -> Iterator[Dovecot]:
     """Starts Dovecot, waits until IMAP replies, and stops it for certain. Root runs it as another user. With
     `capabilities`, it announces just these; with `rights`, the owner of a mailbox has these alone; with
     `introspection_url`, it also takes access tokens that are active there (RFC 7662); with `sieve`, what comes by LMTP
-    is filed by this script. There are at most so many `processes`, one for each session."""
+    is filed by this script; `all_mail` is a folder that it says has all mail. There are at most so many `processes`,
+    one for each session."""
     account = server_process.account()
     with server_process.home("dovecot") as home:
 
@@ -197,7 +199,10 @@ def running(
                 prefix=prefix,
                 storage=f"maildir:{home}/mail/%u" if separator == "." else f"sdbox:{home}/mail/%u",
                 capabilities=f"protocol imap {{\n  imap_capability = {capabilities}\n}}" if capabilities else "",
-                mailboxes="".join(_MAILBOX.format(name=name, use=use) for name, use in _SPECIAL_USES.items()),
+                mailboxes="".join(
+                    _MAILBOX.format(name=name, use=use)
+                    for name, use in {**_SPECIAL_USES, **({all_mail: r"\All"} if all_mail else {})}.items()
+                ),
                 quota="" if max_messages is None else _QUOTA.format(messages=max_messages),
                 sieve="" if sieve is None else _filed(sieve, home),
                 oauth="" if introspection_url is None else _with_tokens(introspection_url, home),

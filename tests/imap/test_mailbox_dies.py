@@ -64,6 +64,25 @@ def test_killed_while_it_snoozes(place: Place, step: str, round: int) -> None:
     assert place.rows("SELECT count(*) FROM email_snoozes") == [(1,)]
 
 
+@pytest.mark.parametrize(("server", "step"), WAYS, indirect=["server"])
+@pytest.mark.parametrize("round", ROUNDS)
+def test_killed_while_it_puts_the_message_of_a_row_away(place: Place, step: str, round: int) -> None:
+    place.program.deliver(an_original(message_id="<a@mail.example>"), flags=r"(\Seen)")
+    before = place.program.messages("INBOX")
+    place.run(
+        "INSERT INTO email_snoozes (user_email, message_id, remind_at) "  # noqa: S608
+        f"VALUES ('{place.person.email}', '<a@mail.example>', now() + INTERVAL '1 day')"
+    )
+    assert place.process(failpoint=f"{step}:kill").wait(60) == KILLED
+    place.forget_owner()
+    place.start()
+    place.eventually(lambda: place.asleep() == 1)
+    assert place.program.messages(place.snoozed) == before
+    assert place.program.count("INBOX") == 0
+    assert place.rows("SELECT 1 FROM mailbox_searches UNION ALL SELECT 1 FROM snooze_events") == []
+    assert place.rows("SELECT count(*) FROM email_snoozes") == [(1,)]
+
+
 @pytest.mark.parametrize(("server", "step"), GIVING_BACK, indirect=["server"])
 @pytest.mark.parametrize("round", ROUNDS)
 def test_killed_while_it_gives_back_from_a_folder_whose_name_is_no_time(place: Place, step: str, round: int) -> None:

@@ -118,6 +118,12 @@ class MailProgram:
         self._imap.unselect()
         return {row[1].split(b"\r\n", 1)[0] for row in rows if isinstance(row, tuple)}
 
+    def try_to_move(self, source: str, target: str, *, uids: Sequence[int]) -> None:
+        """Move these messages, as far as they are still there."""
+        self._ok(self._imap.select(quoted(source)))
+        self._imap.uid("MOVE", ",".join(map(str, uids)), quoted(target))
+        self._imap.unselect()
+
     def mark_read(self, folder: str) -> None:
         self._ok(self._imap.select(quoted(folder)))
         self._ok(self._imap.uid("STORE", "1:*", "+FLAGS", r"(\Seen)"))

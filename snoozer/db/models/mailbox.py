@@ -1,8 +1,10 @@
 """Mailboxes that people connect, and where the messages of their snoozes are in them."""
 
 from datetime import datetime
+from typing import Any
 
-from sqlalchemy import ForeignKey, Index, Integer, UniqueConstraint, text
+from sqlalchemy import ForeignKey, Index, Integer, SmallInteger, UniqueConstraint, text
+from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
@@ -93,3 +95,19 @@ class FlaggedMessage(Base):
         ForeignKey("mailboxes.id", name="fk_mailbox_flagged_mailbox", ondelete="CASCADE"), primary_key=True
     )
     uid: Mapped[int] = mapped_column(primary_key=True)
+
+
+class MailboxSearch(Base):
+    """The message of a snooze is to be searched for in a mailbox; `found` is how many there are, None until then, and
+    `seen` where the only one is."""
+
+    __tablename__ = "mailbox_searches"
+    mailbox_id: Mapped[int] = mapped_column(
+        ForeignKey("mailboxes.id", name="fk_mailbox_searches_mailbox", ondelete="CASCADE"), primary_key=True
+    )
+    snooze_id: Mapped[int] = mapped_column(primary_key=True)
+    entered_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
+    found: Mapped[int | None] = mapped_column(SmallInteger)
+    seen: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+
+    __table_args__ = (Index("ix_mailbox_searches_snooze", "snooze_id"),)

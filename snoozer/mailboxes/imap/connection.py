@@ -288,6 +288,10 @@ class Connection:
         self.select(folder)
         return find.find_each(self._session, fingerprints)
 
+    def heads_of_each(self, fingerprints: Mapping[int, Fingerprint]) -> dict[int, Sequence[Head]]:
+        """The heads of each of these messages in the selected folder, as `find_each` finds them."""
+        return find.heads_of_each(self._session, fingerprints)
+
     def has_message_id(self, message_id: str) -> bool:
         """Whether the selected folder has a message with exactly this Message-ID; a message marked as deleted does not
         count."""

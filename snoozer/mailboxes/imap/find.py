@@ -29,13 +29,18 @@ def find(session: Session, known: Fingerprint, *, above: int = 0) -> list[int]:
 
 def find_each(session: Session, known: Mapping[int, Fingerprint]) -> dict[int, list[int]]:
     """As `find` for many messages, by their keys; missing messages are left out."""
-    found: dict[int, list[int]] = {}
+    return {key: [head.uid for head in same] for key, same in heads_of_each(session, known).items()}
+
+
+def heads_of_each(session: Session, known: Mapping[int, Fingerprint]) -> dict[int, Sequence[Head]]:
+    """As `find_each`, with the heads."""
+    found: dict[int, Sequence[Head]] = {}
     for keys, criteria in _searches(known):
         looked_at = heads(session, _searched_by(session, criteria, [known[key] for key in keys]))
         for key in keys:
             same = [head for head in looked_at if not head.deleted and is_same(head, known[key])]
             if same:
-                found[key] = [head.uid for head in narrowed(same, known[key])]
+                found[key] = narrowed(same, known[key])
     return found
 
 

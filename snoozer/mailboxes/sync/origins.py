@@ -14,15 +14,20 @@ _MAX_FOLDERS, _MAX_FOLDERS_ASKED_SINGLY = 500, 30
 
 def read(session: Session) -> dict[str, Status] | None:
     """The folders from which messages may come, as they are now; None if there are too many to look at each time."""
+    names = folders(session)
+    most = _MAX_FOLDERS if session.imap.lists_statuses else _MAX_FOLDERS_ASKED_SINGLY
+    return session.imap.statuses([INBOX, *names]) if len(names) <= most else None
+
+
+def folders(session: Session) -> list[str]:
+    """The folders from which messages may come, and to which they return."""
     ours = {session.ours.snoozed, *(folder.name for folder in folder_meanings.snooze_folders(session.folders))}
-    names = [
+    return [
         folder.name
         for folder in session.folders
         if folder.selectable and folder.namespace == "personal" and folder.name not in ours
         if not folder.special_use & _NEVER
     ]
-    most = _MAX_FOLDERS if session.imap.lists_statuses else _MAX_FOLDERS_ASKED_SINGLY
-    return session.imap.statuses([INBOX, *names]) if len(names) <= most else None
 
 
 def origin(before: Mapping[str, Status] | None, now: Mapping[str, Status] | None) -> str:

@@ -16,6 +16,7 @@ from snoozer.mailboxes.sync import moves, origins, replies
 from snoozer.mailboxes.sync.flagging import notice_flagged
 from snoozer.mailboxes.sync.giving_back import forget_given_back
 from snoozer.mailboxes.sync.noticing import notice, notice_by_hand
+from snoozer.mailboxes.sync.searches import search
 from snoozer.mailboxes.sync.seeking import let_go, release, seek
 from snoozer.mailboxes.sync.session import INBOX, Session
 from snoozer.mailboxes.sync.verifying import verify
@@ -108,6 +109,8 @@ class Sync:
             return Outcome(is_done=True)
         was_settled, self._is_settled = self._is_settled, False
         is_done, is_read = self._recover_and_move(), was_settled or session.mailbox.is_closed
+        if move:
+            is_done = self._put_away() and is_done
         if look and session.mailbox.is_closed:
             is_done = self._seek_missing()
         goes_on = self._owes_look = looks and session.is_late and not self._owes_look
@@ -271,6 +274,14 @@ class Sync:
         if lost:
             self._seek(lost)
             is_done = self._move()
+        return is_done
+
+    def _put_away(self) -> bool:
+        """Find and move the messages of snoozes that programs made; return whether everything is in its place."""
+        above, is_done = search(self._session, above=0), True
+        while above is not None:
+            is_done = self._move()
+            above = None if self._session.is_late else search(self._session, above=above)
         return is_done
 
     def _recover(self, work: Sequence[Entry]) -> list[Entry]:

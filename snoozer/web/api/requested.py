@@ -1,5 +1,6 @@
 """Converts a request about a snooze for the use cases: its message, its time, and its options."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -8,7 +9,7 @@ from uuid import uuid4
 from sqlalchemy import Connection
 
 from snoozer.db.models import Account
-from snoozer.db.queries import Found, api_snoozes
+from snoozer.db.queries import Found, api_snoozes, mailboxes
 from snoozer.db.roles import at_least
 from snoozer.db.statements import database_time
 from snoozer.queue.promise import CONDITIONS, OPTIONS, EnqueueOptions, ReminderTime
@@ -56,7 +57,22 @@ def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
     time, parsed = time_of(connection, account, new, note=new.note)
     message, options = message_of(connection, account, new), options_of(account, new)
     input.valid_message_id(message.message_id)
-    return Wanted(message=message, time=time, reading=parsed, options=options)
+    return Wanted(
+        message=message,
+        time=time,
+        reading=parsed,
+        options=options,
+        search_in=_mailboxes(connection, account, new),
+    )
+
+
+def _mailboxes(connection: Connection, account: Account, new: NewSnooze) -> Sequence[int] | None:
+    """Where its message is searched for: a made-up one nowhere. Raises Refused for another person's mailbox."""
+    if new.mailbox is not None and mailboxes.find(connection, id=new.mailbox, account_id=account.id) is None:
+        raise invalid_fields({"mailbox": f"You have no mailbox {new.mailbox}."})
+    if new.message_id is None:
+        return ()
+    return None if new.mailbox is None else (new.mailbox,)
 
 
 def time_of(connection: Connection, account: Account, body: Times, *, note: str | None) -> RequestedTime:

@@ -70,6 +70,12 @@ _SCOPES = {
     "every": N_("You changed every time {route}, from {now} on."),
     "end": N_("You changed {route} when its repetition ends."),
 }
+# The mailbox did not put the message of a program's snooze away.
+_STAYED = {
+    "absent": N_("Its message was not found in your mailbox, so only its reminder comes."),
+    "copies": N_("Your mailbox has more than one copy of its message, so none was moved: only its reminder comes."),
+    "mailboxes": N_("More than one of your mailboxes has its message, so none was moved: only its reminder comes."),
+}
 # By the owner's act on the message of a connected mailbox.
 _ENDED_THERE = {
     "moved": N_("You took its message out of the folder of what is snoozed, so it ended."),
@@ -162,6 +168,9 @@ def event_text(event: Any, times: TimeFormatter) -> str:
         )
     if event.route == "mailbox" and detail.get("why") in _ENDED_THERE:
         sentence = (_LEFT_PAUSED if detail.get("paused") else _ENDED_THERE)[detail["why"]]
+        return _(sentence)
+    if event.kind == "stayed" and detail.get("why") in _STAYED:
+        sentence = _STAYED[detail["why"]]
         return _(sentence)
     if (came := came_text(event.kind, detail, times)) is not None:
         return came

@@ -1,4 +1,5 @@
--- New snoozes: open lists, a worker that sleeps, their messages and webhooks learn of them.
+-- New snoozes: open lists, a worker that sleeps, their messages and webhooks learn of them. A known message at
+-- home in a connected mailbox is put away, an unknown message is searched for.
 CREATE OR REPLACE FUNCTION email_snoozes_inserted() RETURNS trigger
     LANGUAGE plpgsql
     SECURITY DEFINER
@@ -22,6 +23,7 @@ BEGIN
         UPDATE messages AS message
         SET returns_at = due.at,
             snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
+            wanted = CASE WHEN message.wanted = 'home' AND message.place = 'home' THEN 'snoozed' ELSE message.wanted END,
             updated_at = CURRENT_TIMESTAMP
         FROM (
             SELECT snooze.id, its.id AS its_id, snooze_return_at(snooze) AS at
@@ -31,6 +33,22 @@ BEGIN
             WHERE NOT fresh.inactive
         ) AS due
         WHERE message.id = due.its_id;
+    END IF;
+    IF EXISTS (SELECT 1 FROM mailboxes WHERE state = 'active')
+        AND EXISTS (
+            SELECT 1
+            FROM fresh
+            WHERE (
+                SELECT TRUE
+                FROM accounts AS account
+                JOIN mailboxes AS mailbox ON mailbox.account_id = account.id
+                WHERE account.email = lower(fresh.user_email)
+                  AND mailbox.state = 'active'
+                LIMIT 1
+            )
+        )
+    THEN
+        PERFORM mailbox_searches_enter(ARRAY(SELECT id FROM fresh));
     END IF;
     IF EXISTS (SELECT 1 FROM webhook_endpoints WHERE is_on) THEN
         PERFORM webhook_enter(

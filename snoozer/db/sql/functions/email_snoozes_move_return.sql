@@ -29,6 +29,13 @@ BEGIN
           OR place = 'home'
           OR COALESCE(returns_at > clock_timestamp(), TRUE)
       );
+    IF NOT NEW.inactive
+        AND OLD.inactive
+        AND OLD.paused_by IS NULL
+        AND EXISTS (SELECT 1 FROM mailboxes WHERE state = 'active')
+    THEN
+        PERFORM mailbox_searches_enter(ARRAY[NEW.id]);
+    END IF;
     RETURN NULL;
 END
 $$;

@@ -33,6 +33,7 @@ from snoozer.web.api.models.fields import (
     Zone,
     sentence_error,
     text_check,
+    whole,
 )
 from snoozer.web.api.models.recurrence import RecurrenceRule, Rule
 
@@ -113,6 +114,12 @@ class NewSnooze(
     message_id: MessageId | None = None
     subject: Subject | None = None
     sender_email: Address | None = None
+    mailbox: Annotated[int, *whole(1, 2**63 - 1)] | None = Field(
+        None,
+        description="The id of one of your connected mailboxes: the message is searched for and put away in it alone. "
+        "Without it in all of them, and put away if one has one such message.",
+        json_schema_extra={"format": "int64"},
+    )
 
     _check_time = model_validator(mode="after")(Timed.check_one_time)
 

@@ -1,5 +1,5 @@
 -- Seconds until the next work in each mailbox of this owner: a message is due within two seconds, or is not where it
--- should be. Missing messages do not count; they wait for the next search.
+-- should be, or is to be searched for. Missing messages do not count; they wait for the next search.
 WITH work AS (
     SELECT mailbox_id, GREATEST(returns_at, deferred_until) AS at
     FROM messages
@@ -17,6 +17,11 @@ WITH work AS (
     WHERE mailbox_id IS NOT NULL
       AND (wanted <> place OR moving_to IS NOT NULL)
       AND place <> 'missing'
+    UNION ALL
+    SELECT mailbox_id, CURRENT_TIMESTAMP
+    FROM mailbox_searches
+    WHERE found IS NULL
+       OR entered_at < CURRENT_TIMESTAMP - INTERVAL '1 minute'
 )
 SELECT
     work.mailbox_id AS id,
