@@ -23,7 +23,7 @@ from snoozer.db.url import parse_url
 from snoozer.mail import headers
 from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
 from snoozer.mailboxes.inbound.settings import InboundSettings
-from snoozer.people.limits import LimitSettings
+from snoozer.people.limits import Limits
 from snoozer.people.oidc.registration import OidcSettings
 from snoozer.queue.reminder import UncertainPolicy
 from snoozer.runtime import failpoint, oauth_clients, secret_keys
@@ -61,7 +61,7 @@ def _parse_otel(value: Any) -> Any:
     return configuration.parse(given) if value is None else value
 
 
-class Settings(InboundSettings, OidcSettings, LimitSettings, BaseSettings):
+class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)

@@ -1,38 +1,16 @@
 """The most of each quota, as the operator sets it."""
 
-from dataclasses import dataclass, fields
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, Field
 
 MEBIBYTE = 1024 * 1024
 
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """The most of each quota; 0 means no limit."""
-
-    snoozes_per_minute: int
-    snoozes_per_day: int
-    token_snoozes_per_minute: int
-    requests_per_minute: int
-    token_requests_per_minute: int
-    upload_bytes_per_day: int
-    failed_tokens_per_minute: int
-    sign_ins_per_hour: int
-    mails_per_day: int
-    mail_bytes_per_day: int
-    mailbox_checks_per_hour: int
-    exports_per_hour: int
-    imported_snoozes_per_day: int
-
-
-# 0 means no limit.
 _Limit = Annotated[int, Field(ge=0, lt=2**62)]
 
 
-class LimitSettings(BaseModel):
-    """The most of each quota, as settings."""
+class Limits(BaseModel):
+    """The most of each quota; 0 means no limit."""
 
     snoozes_per_minute: _Limit = Field(default=240, alias="SNOOZER_LIMIT_SNOOZES_PER_MINUTE")
     snoozes_per_day: _Limit = Field(default=5_000, alias="SNOOZER_LIMIT_SNOOZES_PER_DAY")
@@ -49,6 +27,6 @@ class LimitSettings(BaseModel):
     mail_bytes_per_day: _Limit = Field(default=1024 * MEBIBYTE, alias="SNOOZER_LIMIT_MAIL_BYTES_PER_DAY")
 
     @property
-    def limits(self) -> Limits:
-        """The most of each quota."""
-        return Limits(**{field.name: getattr(self, field.name) for field in fields(Limits)})
+    def limits(self) -> Self:
+        """These settings, for a reader that needs the quotas alone."""
+        return self
