@@ -151,7 +151,8 @@ def returned_text(send: Any) -> str:
     """Returns the words of the mail system that returned this reminder, if one did."""
     if send.bounce is None:
         return ""
-    return f"{_('It did not arrive: a mail system returned it.')} {report_text(send.bounce)}".rstrip()
+    returned = _("It did not arrive: a mail system returned it.")
+    return f"{returned} {report_text(send.bounce)}".rstrip()
 
 
 def _own_answer(send: Any, times: TimeFormatter) -> str:
