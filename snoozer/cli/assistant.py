@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, TextContent, ToolAnnotations
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, StrictInt, StrictStr, ValidationError
 
 from snoozer import __version__
 from snoozer.cli.remote import printable
@@ -41,7 +41,8 @@ YEARS = 9
 MAX_LISTED = 50
 
 Connect = Callable[[Context[Any, Any]], AbstractContextManager[Client]]
-Number = Annotated[int | str, Field(description="The number of one snooze, from find or list_asleep.")]
+# Strict, because `true` is no number of a snooze.
+Number = Annotated[StrictInt | StrictStr, Field(description="The number of one snooze, from find or list_asleep.")]
 When = Annotated[str, Field(max_length=200, description="A time in words: 'tomorrow 9am', 'every friday 4pm'.")]
 Limit = Annotated[int, Field(ge=1, le=MAX_LISTED)]
 Note = Annotated[str, Field(max_length=2000, description="A note of the person's.")]
@@ -238,7 +239,7 @@ class Tools:
         self,
         ctx: Context[Any, Any],
         snooze: Number,
-        event: Annotated[int, Field(ge=1, description="The event, from the answer to the act.")],
+        event: Annotated[StrictInt, Field(ge=1, description="The event, from the answer to the act.")],
     ) -> Result:
         """Undo one act of this program, unless the snooze was changed since. Acts of the person are theirs to undo."""
 
@@ -279,6 +280,10 @@ class Tools:
             return _result(Answer(summary=f"{advice}Snoozer cannot be reached."), is_error=True)
         except ApiError as error:
             return _result(Answer(summary=f"Nothing was done. {printable(str(error))}"), is_error=True)
+        except (ValidationError, LookupError):
+            # A proxy answered, or another release. The SDK would log what the answer holds.
+            summary = "It may have been done: find it first. The answer is none of a Snoozer."
+            return _result(Answer(summary=summary), is_error=True)
 
 
 def a_server(connect: Connect) -> MCPServer:

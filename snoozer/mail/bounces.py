@@ -61,7 +61,7 @@ _MAIL_SYSTEM = re.compile(
 )
 # Behind such a line is the mail that is returned.
 _COPY = re.compile(
-    r"\s*[-_=]{2,}[ -]*(?:below this line|this is a copy|included is a copy|enclosed|(?:unsent|returned) message"
+    r"[-_=]{2}[-_= ]*(?:below this line|this is a copy|included is a copy|enclosed|(?:unsent|returned) message"
     r"|(?:the )?(?:header of the )?original message|message (?:header|text|body))",
     re.IGNORECASE,
 )
@@ -158,10 +158,11 @@ def _prose(parts: Sequence[Part]) -> Iterator[str]:
     text = decode_bytes(texts[0].content, texts[0].head.parameter("content-type", "charset"))
     text = html_to_text(text) if texts[0].head.type == "text/html" else text
     for line in text.splitlines()[:_MAX_LINES]:
-        if _COPY.match(line):
+        shown = line.strip()[:_MAX_LINE_LENGTH]
+        if _COPY.match(shown):
             return
-        if line.strip():
-            yield line.strip()[:_MAX_LINE_LENGTH]
+        if shown:
+            yield shown
 
 
 def _blocks(part: Part) -> list[Message]:

@@ -40,12 +40,23 @@ def test_a_report_keeps_one_printable_line_without_addresses_and_without_the_mai
         a_report("\n\n".join(["Action: failed\nStatus: 5.1.1"] * 20_000)),
         a_report("Diagnostic-Code: " + "5.1." * 100_000),
         a_text("MAILER-DAEMON@x.example", "failure notice", "@" * 200_000),
+        a_text("MAILER-DAEMON@x.example", "failure notice", "-" * 200_000),
+        a_text("MAILER-DAEMON@x.example", "failure notice", "\n".join(["-" * 999] * 200)),
         a_text("MAILER-DAEMON@x.example", "failure notice", "not able to deliver " * 20_000),
         a_text("MAILER-DAEMON@x.example", "failure notice", "\n".join(["user deliver to " * 60] * 10_000)),
         b"Content-Type: multipart/report; boundary=x\r\n\r\n"
         + b"--x\r\nContent-Type: multipart/report\r\n\r\n" * 5_000,
     ],
-    ids=["many recipients", "a long code", "a long word", "a long line", "many lines", "many parts"],
+    ids=[
+        "many recipients",
+        "a long code",
+        "a long word",
+        "a long ruler",
+        "many rulers",
+        "a long line",
+        "many lines",
+        "many parts",
+    ],
 )
 def test_a_bomb_takes_no_time(mail: bytes) -> None:
     began = process_time()

@@ -10,6 +10,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.people import api_tokens
+from snoozer.queue.limits import MAX_CHOSEN
 from tests.factories import ANN, HOUR, People, a_snooze, now, the_row
 from tests.web.reminders import a_sent_reminder
 
@@ -177,3 +178,20 @@ def test_the_api_names_the_program_of_an_event(ann: FlaskClient, engine: Engine)
     for who, own in ((robot, True), (other, False)):
         events = ann.get(f"/api/v1/snoozes/{id}/events", headers=who).get_json()["events"]
         assert [(one["program"], one["own"]) for one in events] == [(None, False), ("Robot", own)]
+
+
+def test_a_day_that_has_no_next_one_is_refused(ann: FlaskClient) -> None:
+    assert ann.post(f"{TODAY}/undo", data={"day": "9999-12-31", "newest": "1"}).status_code == 400
+
+
+def test_what_is_undone_does_not_hide_what_can_be_undone(ann: FlaskClient, engine: Engine) -> None:
+    robot, at = a_program(ann, "Robot"), f"{now() + 3 * HOUR}"
+    for count in (2, MAX_CHOSEN):
+        snoozes = [{"subject": f"{number}", "remind_at": at} for number in range(count)]
+        made = ann.post("/api/v1/snoozes/bulk", headers=robot, json={"act": "create", "snoozes": snoozes})
+        assert made.status_code == 200, made.text
+    assert f"Undo all {MAX_CHOSEN} acts" in ann.get(TODAY).text
+    assert "Undo all 2 acts" in undo_all(ann)
+    assert "Nothing is left to undo" in undo_all(ann)
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT DISTINCT outcome FROM email_snoozes")).scalars().all() == ["cancelled"]

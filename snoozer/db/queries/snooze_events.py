@@ -26,21 +26,22 @@ def page(connection: Connection, *, id: int, after: Cursor | None, size: int) ->
 def by_programs(
     connection: Connection, *, account_id: int, since: datetime, until: datetime, size: int, newest: int | None = None
 ) -> Sequence[Found]:
-    """The acts of a person's programs in this time, up to the event `newest`, newest first: each with its program and
-    its snooze, and whether it `is_undone`, or can be undone."""
+    """The acts of a person's programs in this time, up to the event `newest`: each with its program and its snooze, and
+    whether it `is_undone`, or can be undone. Those that can be undone come first, the newest first of each kind."""
     later = aliased(Event)
     of_it = (later.snooze_id == Event.snooze_id) & (later.detail["of"].astext == cast(Event.id, Text))
     is_undone = exists().where(of_it, later.kind == "undone")
+    can_be_undone = Event.kind.in_(("asked", *UNDOABLE)) & ~is_undone
     rows = (
         _events()
         .add_columns(Event.snooze_id, Snooze.subject, is_undone.label("is_undone"))
-        .add_columns((Event.kind.in_(("asked", *UNDOABLE)) & ~is_undone).label("can_be_undone"))
+        .add_columns(can_be_undone.label("can_be_undone"))
         .outerjoin(Snooze, Snooze.id == Event.snooze_id)
         .where(ApiToken.account_id == account_id, Event.at >= since, Event.at < until)
     )
     if newest is not None:
         rows = rows.where(Event.id <= newest)
-    return connection.execute(rows.order_by(Event.id.desc()).limit(size)).all()
+    return connection.execute(rows.order_by(can_be_undone.desc(), Event.id.desc()).limit(size)).all()
 
 
 def last_act(connection: Connection, *, id: int) -> Found | None:

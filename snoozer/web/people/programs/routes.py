@@ -94,7 +94,7 @@ def revoke(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.get("/today")
 @login_required
 def today(account: Account) -> ResponseReturnValue:
-    """Today's acts of programs, newest first."""
+    """Today's acts of programs, those that can be undone first."""
     times = time_formatter()
     day = times.local(times.now).date()
     with context.transaction() as connection:
@@ -103,6 +103,7 @@ def today(account: Account) -> ResponseReturnValue:
         "people/programs/today.html",
         acts=[(row, event_text(row, times)) for row in found[:MAX_CHOSEN]],
         undoable=sum(row.can_be_undone for row in found[:MAX_CHOSEN]),
+        newest=max((row.id for row in found), default=0),
         more=len(found) > MAX_CHOSEN,
         day=day,
     )
@@ -114,7 +115,8 @@ def undo_today(account: Account) -> ResponseReturnValue:
     """Undoes what programs did on a day, up to the newest act that the page showed."""
     try:
         day, newest = date.fromisoformat(request.form["day"]), int(request.form["newest"][:18])
-    except ValueError:
+        day + timedelta(days=1)
+    except (ValueError, OverflowError):
         abort(400)
 
     def undo(connection: Connection) -> bulk.Undone:
