@@ -176,6 +176,8 @@ ANOTHER_NOTE = wish(1, DUE, at=5.0)
         ([MOVED], [mail("a", at=19.0, wish=1)], "early"),
         ([MOVED], [mail("a", at=21.0, wish=1, date=DUE)], "misdated"),
         ([ANOTHER_NOTE], [mail("a"), mail("a", wish=1)], "stale"),
+        ([wish(1, None, at=DUE - 0.2)], [mail("a")], "withdrawn"),
+        ([wish(1, DUE, at=DUE - 0.2)], [mail("a")], "stale"),
         ([wish(1, 20.0, at=15.0, answer="over")], [mail("a"), mail("a", at=21.0, wish=1)], "stale"),
     ],
 )
@@ -201,6 +203,9 @@ def test_a_mail_that_was_not_wished_at_that_time_is_found(wishes: list[Wish], ar
         ([wish(1, 20.0, at=15.0, answer="anew")], [mail("a"), mail("a", at=21.0, wish=1, message_id="<b>")]),
         ([ANOTHER_NOTE], [mail("a", wish=1)]),
         ([wish(1, DUE, at=DUE)], [mail("a")]),
+        # Its dot may have been authorised by then.
+        ([wish(1, None, at=DUE - 0.1)], [mail("a")]),
+        ([wish(1, DUE, at=DUE - 0.1)], [mail("a")]),
     ],
 )
 def test_what_was_wished_and_what_may_happen_around_that_moment_is_no_crime(

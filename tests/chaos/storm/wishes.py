@@ -12,6 +12,9 @@ Answer = Literal["done", "anew", "over"]
 
 # A claim's transaction may begin this long before its time is that of the due row.
 ROUNDING = 0.001
+# A dot may be authorised this long before its time, if the database is slow (delivery/ahead.py); an edit that was
+# answered within it may find the mail leaving.
+AHEAD = 0.12
 # How long after the answer to a cancellation its reminder may still arrive: the lease of a worker whose dot was
 # authorised before, and what a busy machine takes to hand it over.
 GRACE = 5.0
@@ -79,8 +82,7 @@ class Promise:
 
     def withdraw(self, at: float) -> None:
         self.withdrawn_at = at
-        # Nothing is claimed before it is due.
-        self.may_arrive = at >= self.due - ROUNDING
+        self.may_arrive = at >= self.due - AHEAD
 
     def could_be_dated(self, date: float) -> bool:
         """Is this the second of the promise, or of its entry if it was due already?"""
@@ -127,8 +129,8 @@ def _cancel(expected: Expectation, current: int | None, wish: Wish) -> None:
 
 
 def _change_note(promise: Promise, wish: Wish) -> None:
-    before_due = wish.answered_at is not None and wish.answered_at < promise.due - ROUNDING
-    promise.wishes = {wish.number} if before_due else promise.wishes | {wish.number}
+    is_in_time = wish.answered_at is not None and wish.answered_at < promise.due - AHEAD
+    promise.wishes = {wish.number} if is_in_time else promise.wishes | {wish.number}
 
 
 def _promise(expected: Expectation, current: int | None, wish: Wish) -> int:
