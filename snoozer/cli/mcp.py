@@ -6,6 +6,7 @@ next. The extra `snoozer[mcp]` installs the SDK, so it is imported when it is ne
 
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import contextmanager, nullcontext
+from signal import SIG_DFL, SIGINT, signal
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -44,6 +45,8 @@ def command(listen: str | None, names: tuple[str, ...]) -> None:
             raise
         refuse("this needs what `pip install 'snoozer[mcp]'` installs.")
     if listen is None:
+        # The SDK reads stdin in a thread, which Python's own handler would wait for.
+        signal(SIGINT, SIG_DFL)
         with connected() as client:
             a_server(lambda _: nullcontext(client)).run("stdio")
         return

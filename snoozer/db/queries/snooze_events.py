@@ -27,7 +27,7 @@ def by_programs(
     connection: Connection, *, account_id: int, since: datetime, until: datetime, size: int, newest: int | None = None
 ) -> Sequence[Found]:
     """The acts of a person's programs in this time, up to the event `newest`: each with its program and its snooze, and
-    whether it `is_undone`, or can be undone. Those that can be undone come first, the newest first of each kind."""
+    whether it `is_undone`, or can be undone. Acts to undo come first, then the newest."""
     later = aliased(Event)
     of_it = (later.snooze_id == Event.snooze_id) & (later.detail["of"].astext == cast(Event.id, Text))
     is_undone = exists().where(of_it, later.kind == "undone")

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from contextlib import nullcontext
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from signal import SIGINT
 from threading import Thread
 from typing import Any
 
@@ -21,7 +22,7 @@ from snoozer.client import Client as ApiClient
 from snoozer.db.scopes import Scope
 from snoozer.settings import Settings
 from tests.api_sites import a_site
-from tests.assistants import Call, Reply, an_http_server, environment, in_process, over_http, over_stdio
+from tests.assistants import COMMAND, Call, Reply, an_http_server, environment, in_process, over_http, over_stdio
 from tests.factories import HOUR, People, a_snooze, now
 from tests.process.cli.conftest import TODAY, Place
 from tests.web.reminders import a_sent_reminder
@@ -226,3 +227,18 @@ def test_a_page_of_a_proxy_is_one_sentence(caplog: pytest.LogCaptureFixture) -> 
     for reply in replies:
         assert (reply.refused, "none of a Snoozer" in reply.text) == (True, True)
         assert "ignore" not in reply.text + caplog.text
+
+
+def test_ctrl_c_ends_it_quietly_over_stdio(place: Place) -> None:
+    params = b'{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"x","version":"1"}}'
+    hello = b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":%b}\n' % params
+    with subprocess.Popen(COMMAND, env=place.environ, stdin=-1, stdout=-1, stderr=-1) as process:
+        assert process.stdin and process.stdout and process.stderr
+        process.stdin.write(hello)
+        process.stdin.flush()
+        assert process.stdout.readline()
+        process.send_signal(SIGINT)
+        try:
+            assert (process.wait(10), process.stderr.read()) == (-SIGINT, b"")
+        finally:
+            process.kill()

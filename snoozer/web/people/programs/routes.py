@@ -94,7 +94,7 @@ def revoke(account: Account, id: int) -> ResponseReturnValue:
 @blueprint.get("/today")
 @login_required
 def today(account: Account) -> ResponseReturnValue:
-    """Today's acts of programs, those that can be undone first."""
+    """Today's acts of programs, acts to undo first."""
     times = time_formatter()
     day = times.local(times.now).date()
     with context.transaction() as connection:
