@@ -1,7 +1,7 @@
 """A Postfix of our own: private configuration and queue, loopback ports, gone when the test is.
 
 It accepts any mail and relays it to the host of its recipient, which is a second port of it: that one refuses who has
-no mailbox there, and hands other mail to a sink. What comes back for `returns_to` goes to the port for incoming mail.
+no mailbox there, and hands other mail to a sink. Mail for `returns_to` goes to the port for incoming mail.
 """
 
 import contextlib
@@ -63,7 +63,7 @@ postlog unix-dgram n - n - 1 postlogd
 
 
 def program() -> str | None:
-    """Where Postfix is; None where it is not installed, or for others than root, as whom it starts."""
+    """The path of Postfix; None if it is not installed, or this is not root, as whom it starts."""
     return shutil.which("postfix", path="/usr/sbin:/usr/local/sbin") if os.geteuid() == 0 else None
 
 
