@@ -1,8 +1,6 @@
 """The sample mailbox of `snoozer up`: filled with the sample week, and connected to the owner's account, once each."""
 
 import email
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from email.utils import parsedate_to_datetime
@@ -10,12 +8,12 @@ from pathlib import Path
 
 from sqlalchemy import Connection, Engine, Row, select
 
-from snoozer.db import engine as database
 from snoozer.db.models import Account, ConnectedMailbox
 from snoozer.db.queries import accounts as preferences
 from snoozer.dev import ports, samples
 from snoozer.dev.dovecot import State
 from snoozer.dev.environment import OWNER
+from snoozer.dev.samples import open_engine
 from snoozer.mailboxes import imap, registry
 from snoozer.mailboxes.imap import Login, Server
 from snoozer.people import accounts
@@ -32,7 +30,7 @@ class NotReady(Exception):
 def connect(home: Path, settings: Settings, state: State, *, now: datetime) -> bool:
     """Fill a new mailbox and connect it. Returns whether it is connected: the owner may have disconnected it. Raises
     NotReady, ImapError, or SQLAlchemyError."""
-    with _engine(settings) as engine:
+    with open_engine(settings) as engine:
         if not state.is_filled:
             _fill(settings, state, now=now)
             state = replace(state, is_filled=True)
@@ -101,12 +99,3 @@ def _known(connection: Connection) -> Row[int, str] | None:
     found = found.join(Account, Account.id == ConnectedMailbox.account_id)
     is_ours = (Account.email == OWNER, ConnectedMailbox.host == ports.HOST, ConnectedMailbox.username == OWNER)
     return connection.execute(found.where(*is_ours)).first()
-
-
-@contextmanager
-def _engine(settings: Settings) -> Iterator[Engine]:
-    engine = database.make_engine(settings.database_url.get_secret_value(), name="up", pgbouncer=settings.pgbouncer)
-    try:
-        yield engine
-    finally:
-        engine.dispose()

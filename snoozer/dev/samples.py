@@ -38,7 +38,7 @@ def are_wanted(home: Path, settings: Settings) -> bool:
     """Whether the owner's mailbox is empty and this home never delivered samples."""
     if (home / MARKER_FILE).exists():
         return False
-    with _engine(settings) as engine, engine.connect() as connection:
+    with open_engine(settings) as engine, engine.connect() as connection:
         stored = select(func.count()).select_from(MailboxMessage).where(is_kept_by(OWNER))
         return connection.execute(stored).scalar_one() == 0
 
@@ -54,13 +54,13 @@ def deliver(home: Path, settings: Settings, *, now: datetime) -> int:
         for message in samples:
             inbound.sendmail("sample@snoozer.example", [OWNER], message)
     ids = [str(message_from_bytes(message)["Message-ID"]) for message in samples]
-    with _engine(settings) as engine, engine.begin() as connection:
+    with open_engine(settings) as engine, engine.begin() as connection:
         mailbox_store.date_arrivals(connection, user_email=OWNER, message_ids=ids)
     return len(samples)
 
 
 @contextmanager
-def _engine(settings: Settings) -> Iterator[Engine]:
+def open_engine(settings: Settings) -> Iterator[Engine]:
     engine = database.make_engine(settings.database_url.get_secret_value(), name="up", pgbouncer=settings.pgbouncer)
     try:
         yield engine

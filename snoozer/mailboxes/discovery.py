@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
 from typing import Any, Literal, Protocol
 
 from dns.exception import DNSException
@@ -20,7 +19,7 @@ from dns.resolver import Answer, Resolver
 from snoozer.mailboxes import autoconfig, mail_providers
 from snoozer.mailboxes.mail_providers import Provider
 from snoozer.runtime import outbound
-from snoozer.runtime.outbound import OutboundError
+from snoozer.runtime.outbound import OutboundError, tls_context
 
 IMAPS, IMAP = 993, 143
 DNS_SECONDS = 4.0
@@ -109,7 +108,7 @@ def first_answering(
     if not tried:
         return None
     with ThreadPoolExecutor(len(tried), thread_name_prefix="discovery") as pool:
-        answers = pool.map(lambda each: _answers(each, allow_private=allow_private, tls=tls or _tls()), tried)
+        answers = pool.map(lambda each: _answers(each, allow_private=allow_private, tls=tls or tls_context()), tried)
         return next((each for each, answer in zip(tried, list(answers), strict=True) if answer), None)
 
 
@@ -143,12 +142,6 @@ class _Records:
 
 def _precedence(record: Any) -> tuple[int, int]:
     return record.priority, -record.weight
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    # A context costs some 60 ms and a megabyte.
-    return ssl.create_default_context()
 
 
 def _answers(candidate: Candidate, *, allow_private: bool, tls: ssl.SSLContext) -> bool:

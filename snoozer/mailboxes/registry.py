@@ -20,11 +20,11 @@ from snoozer.mailboxes import mail_providers
 from snoozer.mailboxes.imap import connection as imap
 from snoozer.mailboxes.imap.connection import DEFAULT_TIMEOUT, Connect, Login, Server, no_failpoint
 from snoozer.mailboxes.imap.errors import Code, ImapError
-from snoozer.mailboxes.imap.move import FailpointHook
 from snoozer.mailboxes.imap.transport import NEVER
 from snoozer.mailboxes.problems import Problem, explain
 from snoozer.runtime import encryption, outbound
 from snoozer.runtime.encryption import Undecryptable
+from snoozer.runtime.failpoint import FailpointHook
 from snoozer.runtime.oauth import AccessTokens, OAuthError, Providers
 from snoozer.runtime.outbound import OutboundError
 from snoozer.translations import N_, gettext

@@ -4,7 +4,6 @@ The provider is asked outside of transactions. The state between the two request
 `state` and of the session: a callback in another browser finds nothing.
 """
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -16,6 +15,7 @@ from snoozer.runtime import encryption
 from snoozer.runtime.encryption import Undecryptable
 from snoozer.runtime.oauth import Grant, Providers
 from snoozer.runtime.oauth_clients import Name
+from snoozer.runtime.secret_keys import digest
 
 MAX_CODE_LENGTH = 4_000
 MAX_STATE_LENGTH = 200
@@ -51,7 +51,7 @@ def begin(
     mailbox_sign_ins.begin(
         connection,
         pending,
-        state_hash=_hash(sign_in.state),
+        state_hash=digest(sign_in.state),
         session_hash=session.token_hash,
         account_id=session.account_id,
     )
@@ -61,14 +61,14 @@ def begin(
 def find(connection: Connection, session: Session, *, state: str) -> PendingSignIn | None:
     """The sign-in that this session began with this state; nothing is changed."""
     return mailbox_sign_ins.find(
-        connection, state_hash=_hash(state), session_hash=session.token_hash, account_id=session.account_id
+        connection, state_hash=digest(state), session_hash=session.token_hash, account_id=session.account_id
     )
 
 
 def take(connection: Connection, session: Session, *, state: str) -> PendingSignIn | None:
     """As `find`, and no later request finds it again."""
     return mailbox_sign_ins.finish(
-        connection, state_hash=_hash(state), session_hash=session.token_hash, account_id=session.account_id
+        connection, state_hash=digest(state), session_hash=session.token_hash, account_id=session.account_id
     )
 
 
@@ -82,7 +82,3 @@ def exchange(
     except Undecryptable:
         return None
     return providers.exchange(pending.provider, code=code, verifier=verifier, redirect_uri=redirect_uri)
-
-
-def _hash(state: str) -> str:
-    return hashlib.sha256(state.encode("utf-8", "surrogatepass")).hexdigest()

@@ -10,11 +10,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from urllib.parse import SplitResult, urljoin, urlsplit
 
 from snoozer.runtime import outbound
-from snoozer.runtime.outbound import OutboundError
+from snoozer.runtime.outbound import OutboundError, tls_context
 
 MAX_URL_LENGTH = 2_000
 MAX_ENDPOINT_LENGTH = 1_000
@@ -163,7 +162,7 @@ def _connect(target: SplitResult, limits: Limits) -> socket.socket:
 def _secured(connection: socket.socket, target: SplitResult, tls: ssl.SSLContext | None) -> socket.socket:
     if target.scheme == "http":
         return connection
-    return (tls or _tls()).wrap_socket(connection, server_hostname=target.hostname)
+    return (tls or tls_context()).wrap_socket(connection, server_hostname=target.hostname)
 
 
 def _exchange(
@@ -204,9 +203,3 @@ def _location(response: http.client.HTTPResponse, target: SplitResult) -> str | 
 
 def _shown(url: str) -> str:
     return urlsplit(url).hostname or "The page"
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    # A context costs some 60 ms and a megabyte.
-    return ssl.create_default_context()

@@ -14,8 +14,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from snoozer.mail.smtp.transport import tls_context as trusted_by_us
 from snoozer.queue.reminder import Send
+from snoozer.runtime.outbound import tls_context as trusted_by_us
 from tests.mail.inbound_servers import RunningServer, StartServer
 
 Sends = Callable[..., Send]

@@ -58,7 +58,7 @@ CONCEPTS = {
     ),
     "names of months": Concept(
         text=re.compile(r"['\"]Feb(ruary)?['\"]"),
-        homes=frozenset({"timephrase/date_format.py", "mailboxes/imap/find.py", "mailboxes/imap/messages.py"}),
+        homes=frozenset({"timephrase/date_format.py", "mailboxes/imap/messages.py"}),
     ),
     # The function `snooze_due_at`.
     "when a snooze is due": Concept(

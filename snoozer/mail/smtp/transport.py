@@ -13,11 +13,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from threading import Thread
 from typing import Any, Self, TypeVar, cast
 
 from snoozer.mail import headers
+from snoozer.runtime.outbound import tls_context
 
 T = TypeVar("T")
 
@@ -289,12 +290,6 @@ class Transport(asyncio.Protocol):
     def _end(self, why: str) -> None:
         self._ended = self._ended or why
         self._wake()
-
-
-@cache
-def tls_context() -> ssl.SSLContext:
-    """The system's certificate authorities, read once because that takes long."""
-    return ssl.create_default_context()
 
 
 def wake(waiter: "asyncio.Future[T]", result: T) -> bool:

@@ -22,12 +22,14 @@ from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.imap.folders import Count, OurFolders, Selected, Status
 from snoozer.mailboxes.imap.idle import Event, Idle
 from snoozer.mailboxes.imap.messages import Fingerprint, Head, HeaderFields
-from snoozer.mailboxes.imap.move import Arrival, FailpointHook, Mover, OnCopied, Place
+from snoozer.mailboxes.imap.move import Arrival, Mover, OnCopied, Place
 from snoozer.mailboxes.imap.reading import Listed, Window
 from snoozer.mailboxes.imap.search import Field
 from snoozer.mailboxes.imap.session import Session, quoted
-from snoozer.mailboxes.imap.transport import NEVER, Transport, tls_context
+from snoozer.mailboxes.imap.transport import NEVER, Transport
 from snoozer.mailboxes.search_terms import Term
+from snoozer.runtime.failpoint import FailpointHook
+from snoozer.runtime.outbound import tls_context
 
 Connect = Callable[[str, int, float], socket.socket]
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from snoozer.mailboxes.imap.errors import ImapError
-from snoozer.mailboxes.imap.messages import Fingerprint, Head, heads, search, uids_from
+from snoozer.mailboxes.imap.messages import MONTHS, Fingerprint, Head, heads, search, uids_from
 from snoozer.mailboxes.imap.session import Session, quoted
 
 # If the server's search finds nothing, how many of the newest messages to check.
@@ -17,7 +17,6 @@ _MAX_SEARCHED_ID = 500
 # Message-IDs per search; servers must accept lines of 8,000 octets.
 _IDS_AT_ONCE = 12
 _DAY = timedelta(days=1)
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def find(session: Session, known: Fingerprint, *, above: int = 0) -> list[int]:
@@ -138,4 +137,4 @@ def _by_date(first: datetime, last: datetime | None = None) -> list[bytes]:
 
 
 def _day(date: datetime) -> bytes:
-    return f"{date.day}-{_MONTHS[date.month - 1]}-{date.year}".encode("ascii")
+    return f"{date.day}-{MONTHS[date.month - 1]}-{date.year}".encode("ascii")

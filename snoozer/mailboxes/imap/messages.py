@@ -36,7 +36,7 @@ HEAD_ITEMS = (
 _MESSAGE_ID = re.compile(rb"<[^<>\x00-\x1f\x7f]{1,998}>")
 _FOLDS = re.compile(rb"\r?\n(?=[ \t])")
 _BLANKS = re.compile(rb"\s+")
-_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -160,7 +160,7 @@ def uids_from(session: Session, above: int) -> list[int]:
 
 def uids_since(session: Session, day: date) -> list[int]:
     """The UIDs of messages that came into the selected folder on this day or later, by the server's clock."""
-    return search(session, b"SINCE", f"{day.day}-{_MONTHS[day.month - 1]}-{day.year}".encode("ascii"))
+    return search(session, b"SINCE", f"{day.day}-{MONTHS[day.month - 1]}-{day.year}".encode("ascii"))
 
 
 def flagged(session: Session, flag: str) -> list[int]:
@@ -291,4 +291,4 @@ def _fingerprint(fields: dict[str, bytes], *, size: int, internaldate: datetime)
 
 
 def _internaldate(date: datetime) -> bytes:
-    return f'"{date.day:2d}-{_MONTHS[date.month - 1]}-{date:%Y %H:%M:%S %z}"'.encode("ascii")
+    return f'"{date.day:2d}-{MONTHS[date.month - 1]}-{date:%Y %H:%M:%S %z}"'.encode("ascii")

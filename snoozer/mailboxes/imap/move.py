@@ -26,10 +26,10 @@ from snoozer.mailboxes.imap.messages import (
     uids_from,
 )
 from snoozer.mailboxes.imap.session import MAX_NUMBER, Reply, Session, quoted
+from snoozer.runtime.failpoint import FailpointHook
 
 _RANGE = re.compile(rb"(\d{1,10})(?::(\d{1,10}))?")
 
-FailpointHook = Callable[[str, str], None]
 OnCopied = Callable[[Mapping[int, int]], None]
 
 # After these codes a retry by COPY would fail in the same way.

@@ -8,7 +8,6 @@ import socket
 import ssl
 import time
 from contextlib import suppress
-from functools import cache
 
 from snoozer.mailboxes.imap.errors import ImapError, handshake_failed
 
@@ -27,12 +26,6 @@ MAX_SLOWNESS = 10
 NEVER = float("inf")
 
 _CHUNK = 65_536
-
-
-@cache
-def tls_context() -> ssl.SSLContext:
-    """The system's certificate authorities, shared: one for each connection would cost 880 kB and 58 ms each."""
-    return ssl.create_default_context()
 
 
 class Transport:

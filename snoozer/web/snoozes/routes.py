@@ -19,7 +19,7 @@ from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
 from snoozer.web.context import ROUTE, flash
-from snoozer.web.forms import one_line, page_cursor
+from snoozer.web.forms import one_line, page_cursor, row_number
 from snoozer.web.snoozes import forms, search
 from snoozer.web.snoozes.bulk.acts import of_asleep
 from snoozer.web.snoozes.forms import SnoozeForm, snooze_form
@@ -195,7 +195,7 @@ def preview(account: Account) -> ResponseReturnValue:
     """The fragment under the form's field: the meaning of `phrase`; with `every`, for each occurrence of that snooze.
     Requested by the script while a person types."""
     form = snooze_form(time_formatter(), phrase=request.args.get("phrase", ""))
-    if id := _row_id(request.args.get("every", "")):
+    if id := row_number(request.args.get("every", "")):
         with context.transaction() as connection:
             form = forms.with_series(replace(form, every=True), own(connection, account, id=id), time_formatter())
     return render_template("snoozes/reading.html", form=form)
@@ -206,10 +206,6 @@ def preview(account: Account) -> ResponseReturnValue:
 def presets(_: Account) -> ResponseReturnValue:
     """The buttons of the presets with their current times, for a form on a page that was open for a while."""
     return render_template("snoozes/presets.html", form=snooze_form(time_formatter(), saved_times=saved_times()))
-
-
-def _row_id(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 19 else None
 
 
 def _undone(result: acts.Result) -> str:
