@@ -137,7 +137,7 @@ def test_a_device_whose_push_service_refuses_says_what_to_do(ann: FlaskClient, e
     ann.post("/settings/devices", data=fields())
     with engine.begin() as connection:
         connection.execute(text("UPDATE push_devices SET problem = 'refused'"))
-    assert "switch it on anew" in ann.get("/settings/devices").text
+    assert "switch it on again" in ann.get("/settings/devices").text
 
 
 def test_a_device_goes_with_its_account(ann: FlaskClient, engine: Engine) -> None:
