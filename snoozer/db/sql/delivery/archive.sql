@@ -23,7 +23,7 @@ LIMIT :batch_size
 
 -- name: prune_events
 -- Delete old events whose snooze is neither live nor archived any more.
--- Events are not archived with their snooze: they hold no personal data, and the page of an archived snooze reads
+-- Events are not archived with their snooze: the page of an archived snooze reads
 -- them.
 WITH expired AS MATERIALIZED (
     SELECT event.id
