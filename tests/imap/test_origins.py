@@ -3,7 +3,9 @@
 import pytest
 
 from snoozer.mailboxes.imap.folders import Status
+from snoozer.mailboxes.sync import flagging, sync
 from snoozer.mailboxes.sync.origins import origin
+from snoozer.mailboxes.sync.session import Session
 from tests.factories import an_original
 from tests.imap.conftest import BOTH
 from tests.imap.watched import Place
@@ -45,6 +47,31 @@ def test_a_folder_that_was_made_a_moment_before_is_known_too(place: Place) -> No
     place.program.move(projects, place.folder("Snooze", "in 3 days"))
     place.eventually(lambda: place.asleep() == 1)
     assert homes(place) == [projects]
+
+
+@on_one
+def test_a_message_moved_during_a_look_comes_back_in_its_folder_too(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It moves after the look has read the folder that means a time, so the next look notices it."""
+    projects, tomorrow = place.folder("Projects"), place.folder("Snooze", "Tomorrow")
+    place.program.create(projects)
+    place.program.deliver(an_original(message_id="<one@mail.example>"))
+    place.program.deliver(an_original(message_id="<two@mail.example>"), folder=projects)
+    really_look, moved = flagging.notice_flagged, list[str]()
+
+    def look_at_flags(session: Session) -> bool:
+        if not moved and place.rows("SELECT 1 FROM email_snoozes"):
+            moved.append("two")
+            place.program.move(projects, tomorrow)
+        return really_look(session)
+
+    monkeypatch.setattr(sync, "notice_flagged", look_at_flags)
+    place.start()
+    place.eventually(lambda: place.rows(SYNCED))
+    place.program.move("INBOX", tomorrow)
+    place.eventually(lambda: place.asleep() == 2)
+    assert homes(place) == ["INBOX", projects]
 
 
 @on_one

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from snoozer.mailboxes.imap.folders import Status
-from snoozer.mailboxes.sync import origins
+from snoozer.mailboxes.sync import flagging, sync
 from snoozer.mailboxes.sync.session import Session
 from tests.factories import an_original
 from tests.imap.conftest import BOTH
@@ -78,17 +77,16 @@ def test_a_message_moved_during_a_pass_is_noticed_by_the_next(place: Place, monk
     deliver(place, "one")
     deliver(place, "two")
     moved: list[str] = []
-    really_read = origins.read
+    really_look = flagging.notice_flagged
 
-    def read(session: Session) -> dict[str, Status] | None:
+    def look_at_flags(session: Session) -> bool:
         """The last step of a look: folders that mean a time were read before."""
-        found = really_read(session)
         if not moved and place.rows("SELECT 1 FROM email_snoozes"):
             moved.append("two")
             place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
-        return found
+        return really_look(session)
 
-    monkeypatch.setattr(origins, "read", read)
+    monkeypatch.setattr(sync, "notice_flagged", look_at_flags)
     watched(place)
     place.program.move("INBOX", place.folder("Snooze", "Tomorrow"), uids="1")
     place.eventually(lambda: place.asleep() == 2)

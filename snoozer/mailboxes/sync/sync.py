@@ -51,7 +51,7 @@ class Sync:
         self._uidnexts: dict[str, int] = {}
         # The folders whose changes the server was asked to report.
         self._reported: tuple[list[str], list[str]] | None = None
-        # The folders from which messages may be moved into ours; None if they changed by moves of ours.
+        # The folders from which messages may be moved into ours, since the last look; None before the first look.
         self._places: dict[str, Status] | None = None
         self._glance: object = None
         self._glances = 0
@@ -120,7 +120,6 @@ class Sync:
                 self._list_folders()
             goes_on, is_read = self._look()
             is_done = self._move()
-        self._places = origins.read(session) if looks and not session.is_late else None
         self._is_settled = is_done and is_read and not (goes_on or self._has_missed)
         return Outcome(is_done=is_done, goes_on=goes_on or (session.is_late and not is_done))
 
@@ -181,6 +180,8 @@ class Sync:
         session = self._session
         self._has_read = False
         named = folder_meanings.snooze_folders(session.folders)
+        # Read before the folders that mean a time: the next look compares with these, and notices what moves now.
+        places = origins.read(session)
         now = session.imap.statuses([session.ours.snoozed, *(folder.name for folder in named)])
         self._uidnexts = {folder.name: now[folder.name].uidnext for folder in named if folder.name in now}
         changed = [folder for folder in named if folder.name in now and self._has_changed(folder.name, now)]
@@ -189,7 +190,12 @@ class Sync:
             session.imap.select(session.ours.snoozed)
             session.snoozed_uids = frozenset(session.imap.uids())
         is_new = changed or self._has_changed(session.ours.snoozed, now)
-        session.origin = origins.origin(self._places, origins.read(session)) if is_new else INBOX
+        session.origin = INBOX
+        if is_new:
+            # The inbox is no longer selected. While it is, some servers count messages that have left it.
+            places = origins.read(session)
+            session.origin = origins.origin(self._places, places)
+        self._places = places
         refused: set[str] = set()
         unread = {folder.name for folder in changed if not self._notice(folder, refused)}
         checks = is_new or self._is_missing_any()
@@ -326,7 +332,10 @@ class Sync:
         lost = moves.move(self._session, back, to="home")
         forget_given_back(self._session, back)
         lost += moves.move(self._session, out, to="snoozed")
-        return lost + moves.move(self._session, aside, to="aside")
+        lost += moves.move(self._session, aside, to="aside")
+        if any(entry.place == "home" for entry in out + aside):
+            self._places = origins.read(self._session)
+        return lost
 
     def _is_to_be_hidden(self, entry: Entry) -> bool:
         """Also true for messages in a folder that means a time: they move on into the folder of snoozed messages."""
