@@ -41,6 +41,7 @@ SECRETS_FOLDER = Path("/run/secrets")
 _FOREIGN = "{} belongs to another user; run this command as the one who runs `snoozer up`, or set another SNOOZER_HOME"
 
 Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
+Channel = Literal["ntfy", "gotify", "slack", "teams", "telegram", "apprise"]
 Policy = Literal["auto", "verify", "resend", "hold"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
@@ -89,6 +90,7 @@ class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
     sample_imap_port: int | None = Field(default=None, alias="SNOOZER_SAMPLE_IMAP_PORT", ge=0, le=65_535)
     allow_private_mailboxes: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_MAILBOXES")
     allow_private_push_services: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_PUSH_SERVICES")
+    channels: Annotated[tuple[Channel, ...], NoDecode] = Field(default=(), alias="SNOOZER_CHANNELS")
     allow_private_webhooks: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_WEBHOOKS")
     insecure_transport: Literal["refuse", "allow"] = Field(default="refuse", alias="SNOOZER_INSECURE_TRANSPORT")
 
@@ -145,10 +147,10 @@ class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
             sources.insert(2, SecretsSettingsSource(settings_cls, secrets_dir=SECRETS_FOLDER))
         return tuple(sources)
 
-    @field_validator("secret_key", mode="before")
+    @field_validator("secret_key", "channels", mode="before")
     @classmethod
-    def _key_ring(cls, value: Any) -> Any:
-        return tuple(key.strip() for key in value.split(",") if key.strip()) if isinstance(value, str) else value
+    def _list(cls, value: Any) -> Any:
+        return tuple(one.strip() for one in value.split(",") if one.strip()) if isinstance(value, str) else value
 
     @field_validator("database_url", mode="before")
     @classmethod

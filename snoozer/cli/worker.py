@@ -294,6 +294,8 @@ def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Even
             keys=settings.keys,
             rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
             contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
+            base_url=settings.base_url,
+            allowed=settings.channels,
         ),
         engine=_sending_engine(settings, name="push", stopping=stopping),
         allow_private=settings.allow_private_push_services,
