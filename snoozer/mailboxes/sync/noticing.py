@@ -17,7 +17,7 @@ from snoozer.mail import headers
 from snoozer.mailboxes import sightings
 from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.folder_meanings import Folder
-from snoozer.mailboxes.imap.messages import Head
+from snoozer.mailboxes.imap.messages import RETURNED, Head
 from snoozer.mailboxes.sync.giving_back import give_back
 from snoozer.mailboxes.sync.session import OwnerChanged, Session
 from snoozer.snoozes import acts, chosen_shape, input
@@ -91,6 +91,9 @@ def notice_by_hand(session: Session, folder: str, heads: Sequence[Head], *, uidv
         times, now = personal_times(connection, session), database_time(connection)
     phrases = (BY_HAND, *(phrase for _, phrase in times.presets))
     reading = _first_reading(phrases, times, now=now)
+    if returned := [head.uid for head in heads if RETURNED in map(str.lower, head.flags)]:
+        session.imap.select(folder)
+        session.imap.change_keyword(returned, RETURNED, add=False)
     return snooze_all(session, folder, heads, uidvalidity=uidvalidity, reading=reading, now=now)
 
 
