@@ -98,6 +98,7 @@ class Connection:
 
     def __init__(self, session: Session, *, failpoint: FailpointHook = no_failpoint) -> None:
         self.selected: str | None = None
+        self._opened: Selected | None = None
         self._session = session
         self._failpoint = failpoint
         self._idle: Idle | None = None
@@ -148,14 +149,14 @@ class Connection:
     def select(self, name: str) -> Selected:
         """Opens a folder; everything about messages is about this one."""
         self.selected = None
-        found = folders.select(self._session, name)
+        found = self._opened = folders.select(self._session, name)
         self.selected = name
         return found
 
     def examine(self, name: str) -> Selected:
         """Opens a folder for reading; this changes nothing in it."""
         self.selected = None
-        found = folders.select(self._session, name, command="EXAMINE")
+        found = self._opened = folders.select(self._session, name, command="EXAMINE")
         self.selected = name
         return found
 
@@ -269,6 +270,11 @@ class Connection:
 
     def remove_flag(self, uids: Iterable[int], flag: str) -> None:
         messages.change_flag(self._session, uids, flag, add=False)
+
+    def change_keyword(self, uids: Iterable[int], keyword: str, *, add: bool) -> None:
+        """Set or clear a keyword, if the server keeps it in the selected folder; a refusal changes nothing."""
+        if self._opened is not None and self._opened.keeps(keyword):
+            messages.change_keyword(self._session, uids, keyword, add=add)
 
     def append(
         self, folder: str, original: bytes, *, flags: Collection[str] = (), date: datetime | None = None
