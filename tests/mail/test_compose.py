@@ -11,8 +11,9 @@ from email.utils import format_datetime
 import pytest
 
 from snoozer.mail import links
-from snoozer.mail.compose import NO_SUBJECT, ReminderWriter, compose_notice
+from snoozer.mail.compose import NO_SUBJECT, ReminderWriter
 from snoozer.mail.links import InvalidLink
+from snoozer.mail.notices import compose_notice
 from tests.mail.composed import KEYS, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
