@@ -8,8 +8,8 @@ they are empty, so only the words of a mail are encoded for it, each between sof
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from email.utils import format_datetime
 from functools import lru_cache
@@ -119,18 +119,26 @@ class ReminderWriter:
     """Writes reminders: the same send has the same bytes in every process with the same templates and arguments."""
 
     def __init__(
-        self, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str, inbound_domain: str = ""
+        self,
+        *,
+        mail_from: str,
+        base_url: str,
+        keys: Sequence[str],
+        instance: str,
+        inbound_domain: str = "",
+        sign: Callable[[bytes], bytes] = bytes,
     ) -> None:
         """Raises ValueError without a key, and for values that cannot be part of a header. With an `inbound_domain`,
-        a person can answer reminders."""
+        a person can answer reminders. `sign` returns a mail with its signature, the same for the same mail."""
         if not keys:
             raise ValueError("A reminder cannot be signed without a key.")
-        self._keys, self._inbound_domain = keys, inbound_domain
+        self._keys, self._inbound_domain, self._sign = keys, inbound_domain, sign
         self._mail_from = headers.mail_from_address(mail_from)
         self._fields = write_fields(fixed_fields(mail_from, instance))
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
-        self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        self._texts = {"sender": "", "note": ""} | buttons
         # By language, and by the buttons and words that not every reminder has.
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
         for given in ((), ("sender",), ("note",), ("sender", "note")):
@@ -146,14 +154,16 @@ class ReminderWriter:
     def write(self, send: Send) -> bytes:
         """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.
 
-        Links are signed with the first, newest key; if a row's bytes were fixed under an older key (`bytes_sha256`),
-        with that key again.
+        Links are signed with the first, newest key. If a row's bytes were fixed before (`bytes_sha256`) under an older
+        key, or before its series ended, they are written again as they were.
         """
-        copies = (self._write(send, keys=self._keys[index:]) for index in range(len(self._keys)))
-        newest = next(copies)
+        newest = self._sign(self._write(send, keys=self._keys))
         if send.bytes_sha256 is None:
             return newest
-        same = (copy for copy in chain([newest], copies) if hashlib.sha256(copy).hexdigest() == send.bytes_sha256)
+        rows = [replace(send, repeats=repeats) for repeats in (send.repeats, not send.repeats)]
+        older = (self._write(row, keys=self._keys[index:]) for row in rows for index in range(len(self._keys)))
+        copies = chain([newest], map(self._sign, older))
+        same = (copy for copy in copies if hashlib.sha256(copy).hexdigest() == send.bytes_sha256)
         return next(same, newest)
 
     def _write(self, send: Send, *, keys: Sequence[str]) -> bytes:
@@ -168,6 +178,8 @@ class ReminderWriter:
         if self._inbound_domain:
             answer = links.sign_address(send.snooze_id, send.scheduled_for, keys=keys)
             fields.append(("Reply-To", f"{answer}@{self._inbound_domain}"))
+        if send.repeats:
+            fields += self._unsubscribe(token)
         words = {"subject": quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
         optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
@@ -183,9 +195,19 @@ class ReminderWriter:
         with speaking(wording.language):
             subject = _("%(count)s reminders", count=len(reminders))
         fields = address_fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
-        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(_token(send, keys=keys))))
+        token = _token(send, keys=keys)
+        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
+        fields += self._unsubscribe(token)
         body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
+
+    def _unsubscribe(self, token: str) -> list[Field]:
+        """The fields by which a mail program offers to stop this series or the digests (RFC 2369, RFC 8058)."""
+        one_click = [("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")]
+        return [
+            ("List-Unsubscribe", f"<{self._links}{token}/{links.STOP}>"),
+            *(one_click if self._links.startswith("https://") else []),
+        ]
 
     def _list_one(self, one: Send | Member, *, zone: str, wording: "_Wording", keys: Sequence[str]) -> dict[str, str]:
         page = self._links + _token(one, keys=keys)

@@ -72,6 +72,29 @@ def test_with_a_domain_for_mail_a_reminder_is_returned_to_an_address_of_its_own(
         links.verify_address(f"r+{local_part[2:]}", keys=KEYS)
 
 
+UNSUBSCRIBE = ("List-Unsubscribe", "List-Unsubscribe-Post")
+
+
+def test_what_repeats_and_nothing_else_can_be_unsubscribed_from_by_one_click(a_send: Sends) -> None:
+    once, series = opened(reminder(a_send())), opened(reminder(a_send(repeats=True)))
+    assert [once[name] for name in UNSUBSCRIBE] == [None, None]
+    token = series["List-Unsubscribe"].removeprefix("<https://snoozer.example/r/").removesuffix("/stop>")
+    assert links.verify(token, keys=KEYS[:1]) == links.Link(snooze_id=42, scheduled_for=PROMISED)
+    assert series["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    # RFC 8058 requires https.
+    local = opened(reminder(a_send(repeats=True), base_url="http://127.0.0.1:8000"))
+    assert local["List-Unsubscribe"].startswith("<http://127.0.0.1:8000/r/")
+    assert local["List-Unsubscribe-Post"] is None
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+def test_a_second_copy_is_equal_though_its_series_ended_since(a_send: Sends, repeats: bool) -> None:
+    first = reminder(a_send(repeats=repeats), keys=["old"])
+    row = {"bytes_sha256": hashlib.sha256(first).hexdigest()}
+    for later in (True, False):
+        assert reminder(a_send(repeats=later, **row), keys=["new", "old"]) == first
+
+
 def test_the_same_row_gives_the_same_bytes_in_every_process(a_send: Sends) -> None:
     program = (
         "import sys, hashlib, pickle; from snoozer.mail.compose import ReminderWriter\n"

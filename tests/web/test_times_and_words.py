@@ -179,6 +179,7 @@ def site(engine: Engine, settings: Settings, people: People) -> tuple[list[str],
     return [
         *paths,
         link,
+        f"{link}/stop",
         f"/feeds/{a_feed(engine)}",
         *(f"/when/preview?phrase={phrase}" for phrase in PHRASES[:6]),
     ], person.session

@@ -66,7 +66,8 @@ SELECT
         FROM digests AS digest
         WHERE digest.snooze_id = promise.id
           AND digest.scheduled_for = promise.promised
-    ) AS digest_id
+    ) AS digest_id,
+    promise.recurrence IS NOT NULL AS repeats
 FROM promise
 CROSS JOIN LATERAL snooze_obstacle(promise.whole) AS its
 LEFT JOIN accounts ON accounts.email = promise.user_email
