@@ -138,7 +138,7 @@ class ReminderWriter:
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
         buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
-        self._texts = {"sender": "", "note": ""} | buttons
+        self._texts = {"sender": "", "excerpt": "", "note": ""} | buttons
         # By language, and by the buttons and words that not every reminder has.
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
         for given in ((), ("sender",), ("note",), ("sender", "note")):
@@ -155,12 +155,16 @@ class ReminderWriter:
         """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.
 
         Links are signed with the first, newest key. If a row's bytes were fixed before (`bytes_sha256`) under an older
-        key, or before its series ended, they are written again as they were.
+        key, or before its series ended or the excerpt was known, they are written again as they were.
         """
         newest = self._sign(self._write(send, keys=self._keys))
         if send.bytes_sha256 is None:
             return newest
-        rows = [replace(send, repeats=repeats) for repeats in (send.repeats, not send.repeats)]
+        rows = [
+            replace(send, repeats=repeats, excerpt=excerpt)
+            for repeats in (send.repeats, not send.repeats)
+            for excerpt in dict.fromkeys((send.excerpt, None))
+        ]
         older = (self._write(row, keys=self._keys[index:]) for row in rows for index in range(len(self._keys)))
         copies = chain([newest], map(self._sign, older))
         same = (copy for copy in copies if hashlib.sha256(copy).hexdigest() == send.bytes_sha256)
@@ -181,7 +185,8 @@ class ReminderWriter:
         if send.repeats:
             fields += self._unsubscribe(token)
         words = {"subject": quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
-        optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
+        excerpt = quoted(headers.sanitize_line(send.excerpt or ""))
+        optional = (("sender", _sender(send.sender_email)), ("excerpt", excerpt), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
         without = ("next_week",) if _is_sunday(send.scheduled_for, send.zone) else ()
         body = self._body(wording.language, tuple(given), without=without)

@@ -55,6 +55,16 @@ def test_an_original_that_arrives_after_its_snooze_changes_no_bytes(engine: Engi
     assert send.thread_ids is None
 
 
+def test_a_reminder_has_the_excerpt_of_an_original_that_was_kept_before_its_snooze(engine: Engine) -> None:
+    a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"The figures are ready."))
+    a_kept_message(engine, original=ORIGINAL % (b"<4@x>", b"late"))
+    _, send = a_held_mail(engine, message_id="<3@x>")
+    assert send.excerpt == "The figures are ready."
+    assert b"The figures are ready." in WRITER.write(send)
+    for foreign in ({"message_id": "<4@x>", "created_at": now() - HOUR}, {"user_email": "bob@snoozer.example"}):
+        assert a_held_mail(engine, **foreign)[1].excerpt is None
+
+
 def test_a_reminder_that_comes_back_is_merged_with_its_kept_message(engine: Engine) -> None:
     id = a_kept_message(engine, original=ORIGINAL % (b"<3@x>", b"x"))
     _, send = a_held_mail(engine, message_id="<3@x>")

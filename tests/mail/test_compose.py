@@ -14,7 +14,7 @@ from snoozer.mail import links
 from snoozer.mail.compose import NO_SUBJECT, ReminderWriter
 from snoozer.mail.links import InvalidLink
 from snoozer.mail.notices import compose_notice
-from tests.mail.composed import KEYS, PROMISED, Page, bodies, opened, reminder
+from tests.mail.composed import KEYS, LINKABLE, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
 
@@ -88,11 +88,24 @@ def test_what_repeats_and_nothing_else_can_be_unsubscribed_from_by_one_click(a_s
 
 
 @pytest.mark.parametrize("repeats", [True, False])
-def test_a_second_copy_is_equal_though_its_series_ended_since(a_send: Sends, repeats: bool) -> None:
-    first = reminder(a_send(repeats=repeats), keys=["old"])
-    row = {"bytes_sha256": hashlib.sha256(first).hexdigest()}
+@pytest.mark.parametrize("excerpt", ["The figures.", None])
+def test_a_second_copy_is_equal_though_its_series_ended_or_its_original_was_read_since(
+    a_send: Sends, repeats: bool, excerpt: str | None
+) -> None:
+    first = reminder(a_send(repeats=repeats, excerpt=excerpt), keys=["old"])
+    row = {"excerpt": "The figures.", "bytes_sha256": hashlib.sha256(first).hexdigest()}
     for later in (True, False):
         assert reminder(a_send(repeats=later, **row), keys=["new", "old"]) == first
+
+
+def test_a_reminder_shows_how_a_kept_original_begins_as_words(a_send: Sends) -> None:
+    mail = reminder(a_send(excerpt="See <b>www.evil.example</b> now\r\nBcc: x@evil.example"))
+    text, html = bodies(mail)
+    assert opened(mail)["Bcc"] is None
+    shown = "See <b>www.\u200cevil.\u200cexample</b> now Bcc: x@\u200cevil.\u200cexample"
+    assert f"\n  > {shown}\r\n" in text
+    assert shown in "".join(Page(html).words)
+    assert not LINKABLE.search(shown)
 
 
 def test_the_same_row_gives_the_same_bytes_in_every_process(a_send: Sends) -> None:
