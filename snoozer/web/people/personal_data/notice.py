@@ -34,6 +34,7 @@ def _send(*, to: str, due: str, language: str, settings: Settings) -> None:
             language=language,
         )
         server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
-        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=message)
+        signed = settings.sign(message)
+        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=signed)
     except Exception as error:
         log.error("The notice of a deletion could not be sent: %s", type(error).__name__)

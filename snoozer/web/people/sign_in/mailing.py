@@ -68,4 +68,5 @@ def deliver_notice(
         message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
         language=language,
     )
-    return smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=message, deadline=deadline)
+    signed = settings.sign(message)
+    return smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=signed, deadline=deadline)
