@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, Secret
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from snoozer.db.url import parse_url
-from snoozer.mail import headers
+from snoozer.mail.sender_settings import SenderSettings
 from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
 from snoozer.mailboxes.inbound.settings import InboundSettings
 from snoozer.people.limits import Limits
@@ -62,7 +62,7 @@ def _parse_otel(value: Any) -> Any:
     return configuration.parse(given) if value is None else value
 
 
-class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
+class Settings(SenderSettings, InboundSettings, OidcSettings, Limits, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
@@ -71,7 +71,6 @@ class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
     secret_key: Annotated[tuple[SecretStr, ...], NoDecode] = Field(default=(), alias="SECRET_KEY")
     base_url: str = Field(default="http://127.0.0.1:8000", alias="BASE_URL")
     smtp_url: SecretStr = Field(default=SecretStr(""), alias="SMTP_URL")
-    mail_from: str = Field(default="", alias="MAIL_FROM")
     port: int = Field(default=8000, alias="PORT", ge=1, le=65_535)
 
     # The Snoozer of a person's commands; without an address it is BASE_URL.
@@ -391,6 +390,6 @@ _NEEDED: Mapping[Need, Callable[[Settings], None]] = {
     "database_url": _need_database,
     "secret_key": lambda settings: secret_keys.validate(settings.keys),
     "smtp_url": _need_smtp,
-    "mail_from": lambda settings: headers.validate_mail_from(settings.mail_from),
+    "mail_from": lambda settings: settings.check_sender(),
     "base_url": _need_base_url,
 }

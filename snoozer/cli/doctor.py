@@ -109,10 +109,13 @@ def _mail_findings(settings: Settings) -> Iterator[Finding]:
         text = f"{domain} is a private name; its mail stays here." if domain else "MAIL_FROM is not set here."
         yield Finding("sender's domain", "skipped", f"{text} No DNS records were looked up.")
         return
-    host = ""
+    host, dkim = "", None
     with suppress(ValueError):  # No SMTP_URL, or an invalid one, which another check reports.
         host = SmtpServer.from_url(settings.smtp_url.get_secret_value()).host
-    yield from sender_findings(Sender(domain=domain, bounces=settings.inbound_domain or domain, host=host))
+    with suppress(ValueError):  # A key that cannot sign, which another check reports.
+        dkim = None if settings.signer is None else (settings.dkim_selector, settings.signer.record)
+    sender = Sender(domain=domain, bounces=settings.inbound_domain or domain, host=host, dkim=dkim)
+    yield from sender_findings(sender)
 
 
 def _mail_server(settings: Settings) -> Finding:
@@ -162,7 +165,7 @@ def _settings_findings(settings: Settings) -> Iterator[Finding]:
         settings.require("mail_from")
     except SettingsError as error:
         if settings.mail_from:
-            do = "Correct MAIL_FROM; web and workers do not start with this one."
+            do = "Correct that; web and workers do not start like this."
             yield Finding("sender", "wrong", f"{error}.", do)
     yield _links(settings)
     yield from _transport(settings)

@@ -158,6 +158,7 @@ def run_worker(
             "server": pool.server,
             "mail_from": settings.mail_from,
             "base_url": settings.base_url,
+            "sign": settings.sign,
             "stopping": stopping,
         }
         notices = NoticeSender(**mails)
@@ -209,6 +210,7 @@ def build_worker(
         keys=settings.keys,
         instance=config.domain,
         inbound_domain=settings.inbound_domain,
+        sign=settings.sign,
     )
     tools = Tools(
         pool=pool,
