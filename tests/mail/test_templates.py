@@ -103,7 +103,7 @@ def test_braces_and_percent_signs_of_a_template_are_its_own(monkeypatch: pytest.
 
 
 def test_mails_have_the_colours_of_the_pages() -> None:
-    """By scheme: those of the style sheet's tokens for light and for dark."""
+    """In each scheme, a mail has colours of the style sheet alone."""
     assert TEMPLATES.loader is not None
     tokens = (ROOT / "static" / "snoozer.css").read_text().split("@media (prefers-color-scheme: dark)")[:2]
     light, dark = (set(re.findall(r"#[0-9a-f]{6}\b", part.partition("}")[0])) for part in tokens)
