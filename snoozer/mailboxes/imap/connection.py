@@ -248,6 +248,10 @@ class Connection:
         """The UIDs of the messages that belong together with one, itself included."""
         return reading.conversation(self._session, uid, number=number, exists=exists, ids=ids)
 
+    def conversations(self, uids: Collection[int]) -> list[frozenset[int]]:
+        """The UIDs of each conversation of these messages of the selected folder, without later messages than these."""
+        return reading.conversations(self._session, uids)
+
     def start_of(self, uid: int, *, size: int) -> tuple[Listed, bytes] | None:
         """A message and its first bytes, or None when it is not there. It is not marked as read."""
         return reading.start_of(self._session, uid, size=size)

@@ -77,7 +77,7 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
         if to != "aside":
             take_off(session, [entry.uid for entry in entries], source)
         if to == "home":
-            session.imap.remove_flag([entry.uid for entry in entries if entry.is_due], SEEN)
+            session.imap.remove_flag([entry.uid for entry in entries if entry.is_due and entry.marks_unread], SEEN)
         arrivals = session.imap.move(
             [entry.uid for entry in entries],
             source=source,
@@ -153,7 +153,7 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
                 raise
             there = set()  # Its owner may no longer open that folder; messages due elsewhere still return.
         here = [entry for entry in due if entry.uid in there]
-        session.imap.remove_flag([entry.uid for entry in here], SEEN)
+        session.imap.remove_flag([entry.uid for entry in here if entry.marks_unread], SEEN)
         settle(session, {entry.id: entry.uid for entry in here}, where="home", place=Place(folder, uidvalidity))
         with session.transaction() as connection:
             for entry in due:
