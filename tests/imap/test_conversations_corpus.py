@@ -80,7 +80,9 @@ def test_conversations_of_the_corpus_go_and_come_back_whole(place: Place, messag
     sizes = [len(ids) for ids in together.values()]
     print(f"{len(before)} messages in {len(sizes)} conversations of up to {max(sizes)}")
     assert sorted(uids.values()) == sorted(before)
-    assert place.rows("SELECT count(*) FROM email_snoozes") == [(len(together),)] == [(count,)]
+    assert place.rows("SELECT count(*) FROM email_snoozes") == [(len(together),)]
+    # Rows that were chosen at once are one snooze if they turn out to be one conversation.
+    assert len(together) <= count
     assert max(sizes) >= SIZES[-1] - 3
     place.start()
     place.eventually(lambda: not place.rows(UNMOVED))
