@@ -782,18 +782,29 @@ ALTER SEQUENCE pauses_id_seq OWNED BY pauses.id;
 CREATE TABLE push_devices (
     id bigint NOT NULL,
     account_id bigint NOT NULL,
-    key_id bigint NOT NULL,
+    key_id bigint,
     name text NOT NULL,
-    endpoint text NOT NULL,
-    public_key bytea NOT NULL,
-    auth_secret bytea NOT NULL,
+    endpoint text,
+    public_key bytea,
+    auth_secret bytea,
     shows_subject boolean DEFAULT false NOT NULL,
     problem text,
     failures integer DEFAULT 0 NOT NULL,
     quiet_until timestamp with time zone,
     sent_at timestamp with time zone,
     created_at timestamp with time zone DEFAULT now() NOT NULL,
-    CONSTRAINT ck_push_devices_keys CHECK (((octet_length(public_key) = 65) AND (octet_length(auth_secret) = 16)))
+    service text,
+    address bytea,
+    CONSTRAINT ck_push_devices_keys CHECK (((octet_length(public_key) = 65) AND (octet_length(auth_secret) = 16))),
+    CONSTRAINT ck_push_devices_kind CHECK (((num_nonnulls(service, address) =
+CASE
+    WHEN (service IS NULL) THEN 0
+    ELSE 2
+END) AND (num_nulls(key_id, endpoint, public_key, auth_secret) =
+CASE
+    WHEN (service IS NULL) THEN 0
+    ELSE 4
+END)))
 );
 
 CREATE SEQUENCE push_devices_id_seq
@@ -825,7 +836,7 @@ CREATE TABLE push_sends (
     id bigint NOT NULL,
     device_id bigint NOT NULL,
     account_id bigint NOT NULL,
-    snooze_id bigint NOT NULL,
+    snooze_id bigint,
     scheduled_for timestamp with time zone NOT NULL,
     state text DEFAULT 'reserved'::text NOT NULL,
     claim_token uuid,
@@ -1490,6 +1501,8 @@ CREATE UNIQUE INDEX uq_messages_message ON messages USING btree (user_email, mes
 CREATE UNIQUE INDEX uq_messages_uid ON messages USING btree (mailbox_id, folder, uidvalidity, uid) WHERE (mailbox_id IS NOT NULL);
 
 CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
+
+CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHERE ((snooze_id IS NULL) AND (state = ANY (ARRAY['reserved'::text, 'sending'::text])));
 
 CREATE UNIQUE INDEX uq_snooze_events_report ON snooze_events USING btree (snooze_id, kind, ((detail ->> 'promise'::text)), ((detail ->> 'code'::text))) WHERE (route = 'report'::text);
 

@@ -20,7 +20,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, NoDecode, Secret
 from pydantic_settings import PydanticBaseSettingsSource as Source
 
 from snoozer.db.url import parse_url
-from snoozer.mail import headers
+from snoozer.mail.sender_settings import SenderSettings
 from snoozer.mail.smtp.url import SmtpServer, is_loopback, is_private
 from snoozer.mailboxes.inbound.settings import InboundSettings
 from snoozer.people.limits import Limits
@@ -41,6 +41,7 @@ SECRETS_FOLDER = Path("/run/secrets")
 _FOREIGN = "{} belongs to another user; run this command as the one who runs `snoozer up`, or set another SNOOZER_HOME"
 
 Need = Literal["database_url", "secret_key", "smtp_url", "mail_from", "base_url"]
+Channel = Literal["ntfy", "gotify", "slack", "teams", "telegram", "apprise"]
 Policy = Literal["auto", "verify", "resend", "hold"]
 Seconds = Annotated[float, Field(gt=0, le=86_400)]
 
@@ -61,7 +62,7 @@ def _parse_otel(value: Any) -> Any:
     return configuration.parse(given) if value is None else value
 
 
-class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
+class Settings(SenderSettings, InboundSettings, OidcSettings, Limits, BaseSettings):
     """All settings of a process. Seconds are decimals; secrets are not shown in a repr."""
 
     model_config = SettingsConfigDict(frozen=True, extra="ignore", env_ignore_empty=True)
@@ -70,7 +71,6 @@ class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
     secret_key: Annotated[tuple[SecretStr, ...], NoDecode] = Field(default=(), alias="SECRET_KEY")
     base_url: str = Field(default="http://127.0.0.1:8000", alias="BASE_URL")
     smtp_url: SecretStr = Field(default=SecretStr(""), alias="SMTP_URL")
-    mail_from: str = Field(default="", alias="MAIL_FROM")
     port: int = Field(default=8000, alias="PORT", ge=1, le=65_535)
 
     # The Snoozer of a person's commands; without an address it is BASE_URL.
@@ -89,6 +89,7 @@ class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
     sample_imap_port: int | None = Field(default=None, alias="SNOOZER_SAMPLE_IMAP_PORT", ge=0, le=65_535)
     allow_private_mailboxes: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_MAILBOXES")
     allow_private_push_services: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_PUSH_SERVICES")
+    channels: Annotated[tuple[Channel, ...], NoDecode] = Field(default=(), alias="SNOOZER_CHANNELS")
     allow_private_webhooks: bool = Field(default=False, alias="SNOOZER_ALLOW_PRIVATE_WEBHOOKS")
     insecure_transport: Literal["refuse", "allow"] = Field(default="refuse", alias="SNOOZER_INSECURE_TRANSPORT")
 
@@ -145,10 +146,10 @@ class Settings(InboundSettings, OidcSettings, Limits, BaseSettings):
             sources.insert(2, SecretsSettingsSource(settings_cls, secrets_dir=SECRETS_FOLDER))
         return tuple(sources)
 
-    @field_validator("secret_key", mode="before")
+    @field_validator("secret_key", "channels", mode="before")
     @classmethod
-    def _key_ring(cls, value: Any) -> Any:
-        return tuple(key.strip() for key in value.split(",") if key.strip()) if isinstance(value, str) else value
+    def _list(cls, value: Any) -> Any:
+        return tuple(one.strip() for one in value.split(",") if one.strip()) if isinstance(value, str) else value
 
     @field_validator("database_url", mode="before")
     @classmethod
@@ -389,6 +390,6 @@ _NEEDED: Mapping[Need, Callable[[Settings], None]] = {
     "database_url": _need_database,
     "secret_key": lambda settings: secret_keys.validate(settings.keys),
     "smtp_url": _need_smtp,
-    "mail_from": lambda settings: headers.validate_mail_from(settings.mail_from),
+    "mail_from": lambda settings: settings.check_sender(),
     "base_url": _need_base_url,
 }

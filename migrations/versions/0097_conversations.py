@@ -1,13 +1,13 @@
 """Messages that leave and return with the snooze of another message of their conversation.
 
 Revision ID: 0097
-Revises: 0083
+Revises: 0090
 """
 
 from alembic import op
 
 revision = "0097"
-down_revision = "0083"
+down_revision = "0090"
 branch_labels = None
 depends_on = None
 

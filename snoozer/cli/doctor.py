@@ -19,6 +19,7 @@ from snoozer.cli.console import refuse, show
 from snoozer.cli.database import explain, open_engine
 from snoozer.cli.database_findings import database_findings, sentence
 from snoozer.cli.finding import Finding
+from snoozer.cli.sender_dns import Sender, sender_findings
 from snoozer.mail import headers
 from snoozer.mail.smtp.client import check_reachable
 from snoozer.mail.smtp.errors import ServerUnavailable
@@ -103,7 +104,18 @@ def _tables(settings: dict[str, str], findings: list[Finding]) -> Iterator[Table
 def _mail_findings(settings: Settings) -> Iterator[Finding]:
     """Whether the mail server accepts our login, and the DNS records of the sender's domain. No mail is sent."""
     yield _mail_server(settings)
-    yield _dns_records(_sender_domain(settings))
+    domain = _sender_domain(settings)
+    if not domain or is_private(domain):
+        text = f"{domain} is a private name; its mail stays here." if domain else "MAIL_FROM is not set here."
+        yield Finding("sender's domain", "skipped", f"{text} No DNS records were looked up.")
+        return
+    host, dkim = "", None
+    with suppress(ValueError):  # No SMTP_URL, or an invalid one, which another check reports.
+        host = SmtpServer.from_url(settings.smtp_url.get_secret_value()).host
+    with suppress(ValueError):  # A key that cannot sign, which another check reports.
+        dkim = None if settings.signer is None else (settings.dkim_selector, settings.signer.record)
+    sender = Sender(domain=domain, bounces=settings.inbound_domain or domain, host=host, dkim=dkim)
+    yield from sender_findings(sender)
 
 
 def _mail_server(settings: Settings) -> Finding:
@@ -121,22 +133,6 @@ def _mail_server(settings: Settings) -> Finding:
         text = f"{where} cannot be used: {error}. Reminders wait; no attempts are spent."
         return Finding(check, "wrong", text, "Check SMTP_URL, the way to the server and the login.")
     return Finding(check, "right", f"{where} greets us{' and takes our login' if server.user else ''}.")
-
-
-def _dns_records(domain: str) -> Finding:
-    check = "sender's domain"
-    if not domain:
-        return Finding(check, "skipped", "MAIL_FROM is not set here, so nothing is known of the sender's domain.")
-    if is_private(domain):
-        return Finding(check, "skipped", f"{domain} is a private name; its mail stays here and needs no records.")
-    text = f"These records make mail from {domain} trusted; they are not looked up here."
-    records = (
-        f'{domain} TXT "v=spf1 … -all" that names the mail server of SMTP_URL (SPF)',
-        f'<selector>._domainkey.{domain} TXT "v=DKIM1; k=rsa; p=…", the key your mail server signs with (DKIM)',
-        f'_dmarc.{domain} TXT "v=DMARC1; p=quarantine; rua=mailto:…" (DMARC)',
-        f"{domain} MX, so that bounces and replies find a way back",
-    )
-    return Finding(check, "advice", text, "\n".join(records))
 
 
 def _settings_in_force(settings: Settings) -> dict[str, str]:
@@ -169,7 +165,7 @@ def _settings_findings(settings: Settings) -> Iterator[Finding]:
         settings.require("mail_from")
     except SettingsError as error:
         if settings.mail_from:
-            do = "Correct MAIL_FROM; web and workers do not start with this one."
+            do = "Correct that; web and workers do not start like this."
             yield Finding("sender", "wrong", f"{error}.", do)
     yield _links(settings)
     yield from _transport(settings)

@@ -7,9 +7,10 @@ from datetime import UTC, date, datetime
 import click
 
 from snoozer.timephrase import locales
+from snoozer.timephrase.context import Back
 from snoozer.timephrase.day_shape import DayShape
 from snoozer.timephrase.parse import parse
-from snoozer.timephrase.result import ParseError
+from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.timephrase.zones import canonical, zone_of
 
 
@@ -19,11 +20,15 @@ from snoozer.timephrase.zones import canonical, zone_of
 @click.option("--zone", default="UTC", show_default=True, help="A time zone such as Europe/Berlin.")
 @click.option("--locale", default="en_US", show_default=True, help="Language and customs, such as de_DE or en_GB.")
 @click.option("--back", metavar="DATE", help="The day on which you are back from a vacation, for 'when I am back'.")
+@click.option("--folder", is_flag=True, help="PHRASE is the name of a folder below Snooze; the usual times are known.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
-def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, back: str | None, as_json: bool) -> None:
+def command(
+    words: tuple[str, ...], now: str | None, zone: str, locale: str, back: str | None, folder: bool, as_json: bool
+) -> None:
     """Say when PHRASE is: the instant and its flags, then the sentence to check it by.
 
-    Exits with 2 and the error code when the phrase is refused.
+    Exits with 2 and the error code when the phrase is refused. With --folder it is read as the name of a folder in a
+    connected mailbox: when would a message come back that is moved there?
     """
     if "-h" in words:  # Not an option of its own: click would find it in a phrase such as "-half an hour".
         context = click.get_current_context()
@@ -33,12 +38,15 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, bac
         present, ends, name = _present(now, zone), _back(back), locales.canonical(locale)
         if name is None:
             raise ParseError("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
-        parsed = parse(" ".join(words), now=present, zone=zone, locale=name, back=lambda: ends)
+        read = _in_folder if folder else parse
+        parsed = read(" ".join(words), now=present, zone=zone, locale=name, back=lambda: ends)
     except ParseError as error:
         if as_json:
             click.echo(json.dumps(error.as_json()))
         else:
             click.echo(f"{error.code}: {error.message}", err=True)
+            if folder:
+                click.echo("A message in a folder of this name goes back to the inbox, with a notice.", err=True)
             if error.suggestions:
                 click.echo("Try: " + " · ".join(error.suggestions), err=True)
         sys.exit(2)
@@ -47,6 +55,18 @@ def command(words: tuple[str, ...], now: str | None, zone: str, locale: str, bac
         return
     click.echo(" ".join([parsed.at.isoformat() if parsed.at else "none", *parsed.flags]))
     click.echo(parsed.sentence)
+
+
+def _in_folder(name: str, *, now: datetime, zone: str, locale: str, back: Back) -> ParsedTime:
+    """The time that this folder means to the process that watches mailboxes. Raises ParseError."""
+    from snoozer.mailboxes import folder_times
+    from snoozer.snoozes.input import SnoozeError
+
+    times = folder_times.PersonalTimes(zone, locale, folder_times.usual_times(locale), back())
+    try:
+        return folder_times.read_folder(folder_times.named(name), times, now=now)
+    except SnoozeError as error:
+        raise ParseError(error.code, error.message, error.suggestions) from None
 
 
 def _present(now: str | None, zone: str) -> datetime:

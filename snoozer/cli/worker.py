@@ -158,6 +158,7 @@ def run_worker(
             "server": pool.server,
             "mail_from": settings.mail_from,
             "base_url": settings.base_url,
+            "sign": settings.sign,
             "stopping": stopping,
         }
         notices = NoticeSender(**mails)
@@ -209,6 +210,7 @@ def build_worker(
         keys=settings.keys,
         instance=config.domain,
         inbound_domain=settings.inbound_domain,
+        sign=settings.sign,
     )
     tools = Tools(
         pool=pool,
@@ -294,6 +296,8 @@ def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Even
             keys=settings.keys,
             rng=Random(),  # noqa: S311 - jitter of waits, guards nothing
             contact=settings.base_url if is_named else f"mailto:{headers.mail_from_address(settings.mail_from)}",
+            base_url=settings.base_url,
+            allowed=settings.channels,
         ),
         engine=_sending_engine(settings, name="push", stopping=stopping),
         allow_private=settings.allow_private_push_services,

@@ -85,7 +85,7 @@ CHECKS = {
         "ck_pauses_kind",
         "ck_pauses_value",
     ),
-    "push_devices": ("ck_push_devices_keys",),
+    "push_devices": ("ck_push_devices_keys", "ck_push_devices_kind"),
     "push_sends": (
         "ck_push_sends_claim_is_whole",
         "ck_push_sends_finished_is_dated",

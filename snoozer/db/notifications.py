@@ -48,12 +48,13 @@ class Claimed(ABC):
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimedPush(Claimed):
-    """A push. `signing_key` is encrypted; `subject` is None if its device shows none."""
+    """A push. `signing_key` is encrypted; `subject` is None if its device shows none. A device that is a
+    `service` has an encrypted `address`, and the columns of a browser are empty. A test has no snooze."""
 
     channel = "push"
     ended = "gone"
     device_id: int
-    snooze_id: int
+    snooze_id: int | None
     scheduled_for: datetime
     seconds_left: int
     endpoint: str = field(repr=False)
@@ -61,6 +62,8 @@ class ClaimedPush(Claimed):
     auth_secret: bytes = field(repr=False)
     key_id: int
     signing_key: bytes = field(repr=False)
+    service: str
+    address: bytes = field(repr=False)
     locale: str
     subject: str | None = field(repr=False)
 

@@ -44,6 +44,32 @@ def subscribe(connection: Connection, *, account_id: int, device: NewDevice, mos
     return id
 
 
+def add_service(
+    connection: Connection,
+    *,
+    account_id: int,
+    label: str,
+    service: str,
+    address: bytes,
+    shows_subject: bool,
+    most: int,
+) -> int | None:
+    """Add a service with its encrypted address; returns its id, or None if the account has `most` devices."""
+    values = {"label": label, "service": service, "address": address, "shows_subject": shows_subject, "most": most}
+    id: int | None = execute(connection, "push/add_service", account_id=account_id, **values).scalar_one_or_none()
+    return id
+
+
+def replace_address(connection: Connection, *, id: int, known: bytes, address: bytes) -> bool:
+    """Replace an encrypted address by the same one under a newer key of the ring."""
+    return execute(connection, "push/replace_address", id=id, known=known, address=address).first() is not None
+
+
+def enter_test(connection: Connection, *, id: int, account_id: int) -> bool:
+    """Enter a test of a service. Returns False if another one waits, or this person has no such service."""
+    return execute(connection, "push/enter_test", id=id, account_id=account_id).first() is not None
+
+
 def set_subject(connection: Connection, *, id: int, account_id: int, shows_subject: bool) -> bool:
     """Choose whether pushes show the subject. Returns False when this person has no such device."""
     values = {"id": id, "account_id": account_id, "shows_subject": shows_subject}

@@ -1,5 +1,5 @@
-"""Composes the mails that Snoozer sends, as bytes. The result depends only on the arguments: the same send gives the
-same bytes.
+"""Composes reminders, as bytes, and has the parts of all mails that Snoozer sends. The result depends only on the
+arguments: the same send gives the same bytes.
 
 The constant parts of every mail are rendered, encoded and checked once. A template only prints words and tests whether
 they are empty, so only the words of a mail are encoded for it, each between soft line breaks. No word is ever cached.
@@ -8,11 +8,11 @@ they are empty, so only the words of a mail are encoded for it, each between sof
 import hashlib
 import re
 import unicodedata
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from email.utils import format_datetime
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import chain
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
@@ -119,18 +119,26 @@ class ReminderWriter:
     """Writes reminders: the same send has the same bytes in every process with the same templates and arguments."""
 
     def __init__(
-        self, *, mail_from: str, base_url: str, keys: Sequence[str], instance: str, inbound_domain: str = ""
+        self,
+        *,
+        mail_from: str,
+        base_url: str,
+        keys: Sequence[str],
+        instance: str,
+        inbound_domain: str = "",
+        sign: Callable[[bytes], bytes] = bytes,
     ) -> None:
         """Raises ValueError without a key, and for values that cannot be part of a header. With an `inbound_domain`,
-        a person can answer reminders."""
+        a person can answer reminders. `sign` returns a mail with its signature, the same for the same mail."""
         if not keys:
             raise ValueError("A reminder cannot be signed without a key.")
-        self._keys, self._inbound_domain = keys, inbound_domain
+        self._keys, self._inbound_domain, self._sign = keys, inbound_domain, sign
         self._mail_from = headers.mail_from_address(mail_from)
-        self._fields = write_fields(_fixed_fields(mail_from, instance))
+        self._fields = write_fields(fixed_fields(mail_from, instance))
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
-        self._texts = {"sender": "", "note": ""} | {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        self._texts = {"sender": "", "excerpt": "", "note": ""} | buttons
         # By language, and by the buttons and words that not every reminder has.
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
         for given in ((), ("sender",), ("note",), ("sender", "note")):
@@ -146,14 +154,20 @@ class ReminderWriter:
     def write(self, send: Send) -> bytes:
         """The reminder of one row of the ledger. Raises ValueError when an address or id cannot be part of a header.
 
-        Links are signed with the first, newest key; if a row's bytes were fixed under an older key (`bytes_sha256`),
-        with that key again.
+        Links are signed with the first, newest key. If a row's bytes were fixed before (`bytes_sha256`) under an older
+        key, or before its series ended or the excerpt was known, they are written again as they were.
         """
-        copies = (self._write(send, keys=self._keys[index:]) for index in range(len(self._keys)))
-        newest = next(copies)
+        newest = self._sign(self._write(send, keys=self._keys))
         if send.bytes_sha256 is None:
             return newest
-        same = (copy for copy in chain([newest], copies) if hashlib.sha256(copy).hexdigest() == send.bytes_sha256)
+        rows = [
+            replace(send, repeats=repeats, excerpt=excerpt)
+            for repeats in (send.repeats, not send.repeats)
+            for excerpt in dict.fromkeys((send.excerpt, None))
+        ]
+        older = (self._write(row, keys=self._keys[index:]) for row in rows for index in range(len(self._keys)))
+        copies = chain([newest], map(self._sign, older))
+        same = (copy for copy in copies if hashlib.sha256(copy).hexdigest() == send.bytes_sha256)
         return next(same, newest)
 
     def _write(self, send: Send, *, keys: Sequence[str]) -> bytes:
@@ -161,15 +175,18 @@ class ReminderWriter:
             return self._write_digest(send, keys=keys)
         wording = _wording(send.locale or DEFAULT_LOCALE)
         token, subject = _token(send, keys=keys), _subject(send.subject, wording)
-        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields = address_fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
         if thread := headers.thread_ids(send.thread_ids) or _own_id(send.message_id):
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
         if self._inbound_domain:
             answer = links.sign_address(send.snooze_id, send.scheduled_for, keys=keys)
             fields.append(("Reply-To", f"{answer}@{self._inbound_domain}"))
-        words = {"subject": _quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
-        optional = (("sender", _sender(send.sender_email)), ("note", _note(send.note)))
+        if send.repeats:
+            fields += self._unsubscribe(token)
+        words = {"subject": quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
+        excerpt = quoted(headers.sanitize_line(send.excerpt or ""))
+        optional = (("sender", _sender(send.sender_email)), ("excerpt", excerpt), ("note", _note(send.note)))
         given = {name: word for name, word in optional if word}
         without = ("next_week",) if _is_sunday(send.scheduled_for, send.zone) else ()
         body = self._body(wording.language, tuple(given), without=without)
@@ -182,10 +199,20 @@ class ReminderWriter:
         reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
         with speaking(wording.language):
             subject = _("%(count)s reminders", count=len(reminders))
-        fields = _fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
-        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(_token(send, keys=keys))))
+        fields = address_fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        token = _token(send, keys=keys)
+        fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
+        fields += self._unsubscribe(token)
         body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
+
+    def _unsubscribe(self, token: str) -> list[Field]:
+        """The fields by which a mail program offers to stop this series or the digests (RFC 2369, RFC 8058)."""
+        one_click = [("List-Unsubscribe-Post", "List-Unsubscribe=One-Click")]
+        return [
+            ("List-Unsubscribe", f"<{self._links}{token}/{links.STOP}>"),
+            *(one_click if self._links.startswith("https://") else []),
+        ]
 
     def _list_one(self, one: Send | Member, *, zone: str, wording: "_Wording", keys: Sequence[str]) -> dict[str, str]:
         page = self._links + _token(one, keys=keys)
@@ -193,7 +220,7 @@ class ReminderWriter:
         if _is_sunday(one.scheduled_for, zone):
             buttons["next_week"] = ""
         return {
-            "subject": _quoted(_subject(one.subject, wording)),
+            "subject": quoted(_subject(one.subject, wording)),
             "sender": _sender(one.sender_email),
             "note": _note(one.note, limit=_LISTED_NOTE_LENGTH),
             **_promise(one.scheduled_for, zone, wording),
@@ -209,64 +236,7 @@ class ReminderWriter:
         return found
 
 
-def compose_notice(
-    template: str,
-    words: Mapping[str, str],
-    *,
-    to: str,
-    mail_from: str,
-    instance: str,
-    now: datetime,
-    message_id: str,
-    language: str = "en",
-    answers: str | None = None,
-    reply_to: str | None = None,
-) -> bytes:
-    """A mail about an account: its subject, which contains no secret, and its body, which `words` fill; an empty one is
-    absent. `about` is foreign text, the subject of the mail that this one `answers`, and its subject has it, too."""
-    about = headers.sanitize_line(words.get("about", ""))
-    with speaking(language):
-        subject = f"Re: {about}" if about else TEMPLATES.get_template(f"{template}/subject.txt").render().strip()
-    submitted = "auto-generated" if answers is None else "auto-replied"
-    fields = _fixed_fields(mail_from, instance, submitted)
-    fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
-    if answers is not None:
-        fields += [("In-Reply-To", answers), ("References", answers)]
-    if reply_to is not None:
-        fields.append(("Reply-To", reply_to))
-    present = {name: word for name, word in (dict(words) | {"about": _quoted(about)}).items() if word}
-    absent = tuple(name for name in words if name not in present)
-    body = _notice_body(template, tuple(present), absent, language)
-    return write_fields(fields) + b"\r\n" + body.fill(present)
-
-
-@cache
-def _notice_body(template: str, words: tuple[str, ...], absent: tuple[str, ...], language: str) -> BodyTemplate:
-    return BodyTemplate(template, words=words, texts=dict.fromkeys(absent, ""), language=language)
-
-
-def compose_unreadable_folder(
-    *,
-    to: str,
-    folder: str,
-    reason: str,
-    suggestions: Sequence[str],
-    mail_from: str,
-    instance: str,
-    now: datetime,
-    message_id: str,
-    language: str = "en",
-) -> bytes:
-    """The notice in a connected mailbox that a folder's name is not a time; `suggestions` are names that are."""
-    fields = _fixed_fields(mail_from, instance)
-    with speaking(language):
-        subject = _("Not snoozed: %(folder)s", folder=folder)
-    fields += _fields(to=to, subject=subject, at=now, message_id=message_id)
-    words = {"folder": _quoted(folder), "reason": _quoted(reason), "suggestions": ", ".join(suggestions)}
-    return write_fields(fields) + b"\r\n" + _notice_body("unreadable_folder", tuple(words), (), language).fill(words)
-
-
-def _fixed_fields(mail_from: str, instance: str, submitted: str = "auto-generated") -> list[Field]:
+def fixed_fields(mail_from: str, instance: str, submitted: str = "auto-generated") -> list[Field]:
     """The fields that all mails have; some prevent automatic replies (RFC 3834)."""
     address = headers.mail_from_address(mail_from)
     if not address:
@@ -286,7 +256,7 @@ def _own_id(message_id: str) -> tuple[str, ...]:
     return headers.thread_ids(message_id)[:1] if is_own else ()
 
 
-def _fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Field]:
+def address_fields(*, to: str, subject: str, at: datetime, message_id: str) -> list[Field]:
     """The fields of one mail. A recipient that needs SMTPUTF8 is named in the envelope only."""
     recipient = headers.ascii_address(to)
     if recipient is None and headers.address(to) is None:
@@ -319,17 +289,17 @@ def _sender(raw: str | None) -> str:
     line = headers.sanitize_line(raw or "", limit=400)
     sender = headers.sender(line)
     if sender.email is None:
-        return _quoted(headers.sanitize_line(raw or ""))
+        return quoted(headers.sanitize_line(raw or ""))
     # A plain address can be copied; if a mail program makes it a link, it writes to the sender and opens no page.
-    email = sender.email if _PLAIN_ADDRESS.fullmatch(sender.email) else _quoted(sender.email)
-    return f"{_quoted(sender.name)} · {email}" if sender.name else email
+    email = sender.email if _PLAIN_ADDRESS.fullmatch(sender.email) else quoted(sender.email)
+    return f"{quoted(sender.name)} · {email}" if sender.name else email
 
 
 def _note(raw: str | None, *, limit: int = MAX_NOTE_LENGTH) -> str:
     note = clean_text(raw).strip() if raw else ""
     if len(note) > limit:
         note = note[: limit - 1].rstrip() + "…"
-    return "\n".join([_quoted(line) for line in note.split("\n")])
+    return "\n".join([quoted(line) for line in note.split("\n")])
 
 
 # Many reminders are promised for the same time.
@@ -339,7 +309,7 @@ def _promise(instant: datetime, zone_name: str, wording: "_Wording") -> Mapping[
     return {"promised": wording.instant(instant.astimezone(zone)), "zone": wording.zone_label(instant, zone)}
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
     """Foreign text in our mail: no mail program turns it into a link, and its direction ends with it."""
     turns = _FROM_HEBREW_ON.search(text) and any(unicodedata.bidirectional(char) in ("R", "AL") for char in text)
     if _MAY_BECOME_A_LINK.search(text):

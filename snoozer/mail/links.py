@@ -37,6 +37,8 @@ ACTS: dict[str, tuple[Action, str | None]] = {
     "again": ("again", None),
 }
 
+# The path after a token, of the page and the one-click POST of List-Unsubscribe.
+STOP = "stop"
 ACTIVE_FOR = timedelta(days=30)
 # How addresses begin, by their action.
 ADDRESSES: dict[Action, str] = {"answer": "r+", "bounce": "b+"}

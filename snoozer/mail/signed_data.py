@@ -8,6 +8,8 @@ _SIGNED_DATA = bytes.fromhex("2a864886f70d010702")
 _DATA = bytes.fromhex("2a864886f70d010701")
 _OID, _OCTETS, _SEQUENCE, _EXPLICIT = 0x06, 0x04, 0x30, 0xA0
 _CONSTRUCTED = 0x20
+# Mail programs write pieces of 1,000 octets and more.
+MAX_PIECES = 50_000
 
 
 def signed_content(data: bytes) -> bytes | None:
@@ -57,7 +59,7 @@ def _behind(data: bytes, position: int, oid: bytes) -> int:
 
 
 def _octets(data: bytes, position: int) -> bytes:
-    """A string in one piece or in several, even if it is truncated."""
+    """A string in one piece or in several, even if it is truncated; up to MAX_PIECES of them."""
     tag, start, length = _element(data, position)
     end = len(data) if length is None else start + length
     if tag == _OCTETS:
@@ -65,7 +67,7 @@ def _octets(data: bytes, position: int) -> bytes:
     if tag != _OCTETS | _CONSTRUCTED:
         raise ValueError("no string")
     pieces: list[bytes] = []
-    while start + 1 < min(end, len(data)) and data[start] == _OCTETS:
+    while start + 1 < min(end, len(data)) and data[start] == _OCTETS and len(pieces) < MAX_PIECES:
         following = _skipped(data, start)
         pieces.append(data[_inside(data, start, _OCTETS) : following])
         start = following

@@ -12,8 +12,8 @@ from sqlalchemy import Connection
 from snoozer.db import mail_acts
 from snoozer.db.mail_acts import DueAnswer
 from snoozer.mail import headers, links
-from snoozer.mail.compose import compose_notice
 from snoozer.mail.links import Link
+from snoozer.mail.notices import compose_notice
 from snoozer.notify.notice_mail import LEASE, MailSender
 from snoozer.translations import language_of
 

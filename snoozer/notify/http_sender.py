@@ -74,14 +74,14 @@ class Channel(ABC, Generic[C]):
 
     @abstractmethod
     def request(self, claimed: C) -> Request:
-        """Raises Undecryptable."""
+        """Raises Undecryptable; raises HttpError for what may not be sent."""
 
     @abstractmethod
     def lock_out(self, connection: Connection, claimed: C) -> None:
         """End what no key of the ring decrypts."""
 
     @abstractmethod
-    def outcome(self, answer: Answer | HttpError) -> Outcome:
+    def outcome(self, claimed: C, answer: Answer | HttpError) -> Outcome:
         """The result of an answer, or of a request without one."""
 
     @abstractmethod
@@ -150,6 +150,8 @@ class HttpSender(Generic[C]):
         except Undecryptable:
             log.error("%s: its keys cannot be decrypted with SECRET_KEY", self.word)
             return self._write(lambda connection: self.channel.lock_out(connection, claimed))
+        except HttpError as error:
+            return self._settle(claimed, self.channel.outcome(claimed, error))
         if request.renew is not None:
             self._write(request.renew)
         began = time.monotonic()
@@ -162,7 +164,7 @@ class HttpSender(Generic[C]):
         except HttpError as error:
             answer = error
         answer_ms = round((time.monotonic() - began) * 1000)
-        self._settle(claimed, replace(self.channel.outcome(answer), answer_ms=answer_ms))
+        self._settle(claimed, replace(self.channel.outcome(claimed, answer), answer_ms=answer_ms))
         return self._pass("recorded", claimed)
 
     def _post(self, claimed: C, request: Request, *, until: float) -> Answer:

@@ -3,6 +3,7 @@ sent again, with the same Message-ID."""
 
 import logging
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from datetime import timedelta
 from threading import Event
 from typing import ClassVar, Generic, Protocol, TypeVar
@@ -39,8 +40,17 @@ class MailSender(ABC, Generic[D]):
     word: ClassVar[str]
     senders = 1
 
-    def __init__(self, *, engine: Engine, server: SmtpServer, mail_from: str, base_url: str, stopping: Event) -> None:
-        self.stopping = stopping
+    def __init__(
+        self,
+        *,
+        engine: Engine,
+        server: SmtpServer,
+        mail_from: str,
+        base_url: str,
+        stopping: Event,
+        sign: Callable[[bytes], bytes] = bytes,
+    ) -> None:
+        self.stopping, self._sign = stopping, sign
         self.engine, self.server, self.mail_from, self.base_url = engine, server, mail_from, base_url
         self.domain = headers.mail_from_domain(mail_from)
 
@@ -67,7 +77,7 @@ class MailSender(ABC, Generic[D]):
     def send(self, claimed: D) -> None:
         """Send one mail. If the mail server temporarily refuses it, it is due again when the lease is over."""
         sender = headers.mail_from_address(self.mail_from)
-        message, to = self.compose(claimed), claimed.email
+        message, to = self._sign(self.compose(claimed)), claimed.email
         try:
             client.deliver(
                 self.server, helo=self.domain, mail_from=sender, rcpt_to=to, message=message, deadline=SECONDS

@@ -28,7 +28,7 @@ def compose(
     }
     content = {
         "title": words["title"],
-        "body": _clipped(subject),
+        "body": clipped(subject),
         # One notification per occurrence: it replaces only its own predecessor.
         "tag": links.occurrence_id(links.sign(occurrence, keys=keys)),
         "open": f"/push/open/{snooze_id}",
@@ -38,7 +38,7 @@ def compose(
     return json.dumps(content, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
-def _clipped(subject: str | None) -> str:
+def clipped(subject: str | None) -> str:
     """One line of printable characters."""
     line = " ".join("".join(char if char.isprintable() else " " for char in subject or "").split())
     return line if len(line) <= MAX_SUBJECT_LENGTH else f"{line[:MAX_SUBJECT_LENGTH].rstrip()}…"

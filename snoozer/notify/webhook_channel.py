@@ -71,7 +71,7 @@ class WebhookChannel(Channel[ClaimedDelivery]):
         notifications.give_back(connection, claimed)
         endpoints.switch_off(connection, id=claimed.endpoint_id, reason="key")
 
-    def outcome(self, answer: Answer | HttpError) -> Outcome:
+    def outcome(self, claimed: ClaimedDelivery, answer: Answer | HttpError) -> Outcome:
         if isinstance(answer, HttpError):
             return Outcome(reason=answer.code)
         status, text = answer.status, answer.body.decode("utf-8", "replace").replace("\0", "\ufffd")

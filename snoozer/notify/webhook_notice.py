@@ -6,7 +6,7 @@ from sqlalchemy import Connection
 
 from snoozer.db import webhooks as ledger
 from snoozer.db.webhooks import Notice
-from snoozer.mail.compose import compose_notice
+from snoozer.mail.notices import compose_notice
 from snoozer.notify.notice_mail import LEASE, MailSender
 from snoozer.notify.webhook_message import OFF_WORDS
 from snoozer.translations import gettext as _

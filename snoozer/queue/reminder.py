@@ -87,7 +87,8 @@ class Send:
     a dot was authorised (`bytes_sha256`), so it renders the same bytes in every process. `former_token` is the token of
     the ledger's entry, if there is one. `resends` is how often it was sent again because no reply came, `refusals` how
     often the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its
-    own, as they are written. The reminder of a digest lists its `members` after this promise.
+    own, as they are written. The reminder of a digest lists its `members` after this promise. `repeats` and the
+    `excerpt` of a kept original may change between two copies.
     """
 
     snooze_id: int
@@ -109,6 +110,8 @@ class Send:
     locale: str | None = None
     digest_id: int | None = None
     members: tuple[Member, ...] = ()
+    repeats: bool = False
+    excerpt: str | None = None
 
 
 class DeliveryOutcome(StrEnum):

@@ -6,7 +6,9 @@ from typing import Any
 
 from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.promise import ReminderTime
+from snoozer.queue.reminder import ReplyPolicy
 from snoozer.timephrase.context import Back, no_vacation
+from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
 from snoozer.timephrase.zones import zone_of
@@ -14,6 +16,7 @@ from snoozer.translations import gettext
 
 # In octets: a line of a mail (RFC 5322). The database refuses more.
 MAX_MESSAGE_ID_OCTETS = 998
+_POLICIES: dict[str, ReplyPolicy] = {"no_reply": "cancel_on_reply", "until_reply": "until_reply"}
 
 
 class SnoozeError(ValueError):
@@ -46,8 +49,8 @@ def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str, back: Ba
     if reading.at is None:
         raise SnoozeError(
             "condition",
-            gettext("That waits for a reply that may never come. Name a time at which it comes back without one."),
-            ("3 days if no reply", "next week if no reply", "in 2 weeks"),
+            gettext("That waits for a reply that may never come. When should it come back without one?"),
+            Locale.named(locale).language.data.hints["until_reply"],
         )
     return reading
 
@@ -74,7 +77,7 @@ def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str, back: Ba
 def reminder_time_of(
     reading: ParsedTime, *, now: datetime, note: str | None = None, alternative: bool = False
 ) -> ReminderTime:
-    """The reminder time of a parsed phrase, or of its alternative; "if no reply" has a reply end the snooze. Raises
+    """The reminder time of a parsed phrase, or of its alternative, with the reply policy that the phrase names. Raises
     SnoozeError."""
     at, wall = reading.at, reading.wall
     if alternative and reading.alternative is not None:
@@ -90,7 +93,7 @@ def reminder_time_of(
         zone=reading.zone,
         time_kind=reading.time_kind,
         recurrence=None if reading.recurrence is None else reading.recurrence.as_json(),
-        reply_policy="cancel_on_reply" if reading.condition == "no_reply" else None,
+        reply_policy=_POLICIES.get(reading.condition or ""),
     )
 
 

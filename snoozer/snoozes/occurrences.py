@@ -2,8 +2,9 @@
 the actions on it. A notification may come before the reminder is sent, or without one.
 
 A link names one occurrence of one snooze. Acting twice changes nothing, and a link whose message was snoozed again
-since then does nothing. No link ends or changes a recurrence; that is done on the pages. A recurring snooze that was
-promised again was not snoozed by the person, so until its next occurrence begins the link still acts on the message.
+since then does nothing. No button ends or changes a recurrence; that is done on the pages, or by List-Unsubscribe
+(`stopping`). A recurring snooze that was promised again was not snoozed by the person, so until its next occurrence
+begins the link still acts on the message.
 """
 
 import logging

@@ -35,6 +35,8 @@ Event = Literal[
     "tokens_revoked",
     "webhook_added",
     "webhook_removed",
+    "service_added",
+    "service_removed",
     "webhook_secret_rotated",
     "feed_created",
     "feed_revoked",

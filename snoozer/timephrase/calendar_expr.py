@@ -1,7 +1,7 @@
 """Days by their place in a week, month, quarter or year: friday, next week, first monday of april, end of month."""
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date, time, timedelta
 
 from snoozer.timephrase.context import ParseContext
@@ -147,6 +147,32 @@ def nth_and_weekday(tokens: Tokens, at: int) -> Iterator[tuple[int, int, int]]:
         for nth, middle in _nths(tokens, start):
             for weekday, end in tokens.numbers(middle, "weekday"):
                 yield nth, weekday, end
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeekdayStep:
+    """The `nth` such day of the week after a date, or before it."""
+
+    weekday: int
+    nth: int = 1
+
+    def add_to(self, day: date, workdays: tuple[int, ...], *, sign: int = 1) -> ResolvedDay:
+        nearest = sign * (self.weekday - day.weekday()) % 7 or 7
+        return ResolvedDay(day=day + sign * (timedelta(days=nearest) + (self.nth - 1) * _WEEK))
+
+
+def weekday_steps(tokens: Tokens, at: int) -> Iterator[tuple[WeekdayStep, int, int]]:
+    """friday before, the last friday before, the second monday after: the step, its direction, the position after."""
+    found = [(nth, weekday, end, 0) for nth, weekday, end in nth_and_weekday(tokens, at) if nth > 0]
+    for start in tokens.optional(at, "the"):
+        found += [(1, weekday, end, 0) for weekday, end in tokens.numbers(start, "weekday")]
+        for role, direction in (("last", -1), ("next", 1)):
+            for _, middle in tokens.match(start, role):
+                found += [(1, weekday, end, direction) for weekday, end in tokens.numbers(middle, "weekday")]
+    for nth, weekday, middle, direction in found:
+        for sign, end in tokens.numbers(middle, "from"):
+            if direction in (0, sign):
+                yield WeekdayStep(weekday=weekday, nth=nth), sign, end
 
 
 def _nths(tokens: Tokens, at: int) -> Iterator[tuple[int, int]]:

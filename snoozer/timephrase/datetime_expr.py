@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import date, datetime, time, timedelta
 
-from snoozer.timephrase.calendar_expr import periods, weekdays
+from snoozer.timephrase.calendar_expr import WeekdayStep, periods, weekday_steps, weekdays
 from snoozer.timephrase.context import ParseContext
 from snoozer.timephrase.date_expr import DayExpr, DayResolver, ResolvedDay, dates
 from snoozer.timephrase.duration_expr import Duration, durations
@@ -29,6 +29,7 @@ _DAWN = 6
 def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     """Yield every day that starts at this position."""
     yield from _counted(tokens, at)
+    yield from _next_to(tokens, at)
     for day, end in _plain(tokens, at):
         yield from _hence(tokens, day, end)
         yield day, end
@@ -37,14 +38,32 @@ def days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
             yield DayExpr(resolve=_from_today(duration), allows_bare_hour=False, needs_time=True), end
 
 
+def _next_to(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    """friday before the 15th, the second monday after easter, the day before christmas."""
+    for step, sign, start in weekday_steps(tokens, at):
+        # A period stands for its first day, so "friday after next week" would lie within that week.
+        bases = _plain(tokens, start) if sign < 0 else _single_days(tokens, start)
+        for day, end in bases:
+            yield replace(_shifted(day, step, sign), default_hour="morning"), end
+    for start in tokens.optional(at, "the"):
+        for unit, middle in tokens.match(start, "unit"):
+            for sign, after in tokens.numbers(middle, "from") if unit == "day" else ():
+                for day, end in dates(tokens, after):
+                    yield _shifted(day, Duration(days=1), sign), end
+
+
 def _plain(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
+    yield from _single_days(tokens, at)
+    yield from periods(tokens, at)
+
+
+def _single_days(tokens: Tokens, at: int) -> Iterator[tuple[DayExpr, int]]:
     for number, end in tokens.numbers(at, "day"):
         yield DayExpr(resolve=_from_today(Duration(days=number))), end
     for _, end in tokens.match(at, "back"):
         yield DayExpr(resolve=_day_back, relative=False), end
     yield from dates(tokens, at)
     yield from weekdays(tokens, at)
-    yield from periods(tokens, at)
 
 
 def _from_today(duration: Duration) -> DayResolver:
@@ -84,18 +103,23 @@ def _hence(tokens: Tokens, day: DayExpr, end: int) -> Iterator[tuple[DayExpr, in
                 yield _shifted(day, duration, 1), after
 
 
-def _shifted(day: DayExpr, duration: Duration, sign: int) -> DayExpr:
+def _shifted(day: DayExpr, step: Duration | WeekdayStep, sign: int) -> DayExpr:
     def resolve(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
         cyclic = day.cycle != "never"
-        base = _counted_from(day, duration, sign, context, at) if cyclic else day.resolve(context, at, False)
-        moved = duration.add_to(base.day, context.hours.workdays, sign=sign)
-        other = duration.add_to(base.other, context.hours.workdays, sign=sign).day if base.other else None
+        base = _counted_from(day, step, sign, context, at) if cyclic else day.resolve(context, at, False)
+        if isinstance(step, WeekdayStep) and day.cycle == "each month" and base.day < context.today:
+            # "friday after the 1st" on the 5th: after the 1st of this month, or of the next.
+            base = replace(base, other=day.resolve(context, at, False).day)
+        moved = step.add_to(base.day, context.hours.workdays, sign=sign)
+        other = step.add_to(base.other, context.hours.workdays, sign=sign).day if base.other else None
         return ResolvedDay(day=moved.day, flags=base.flags | moved.flags, other=other)
 
     return DayExpr(resolve=resolve, default_hour=day.default_hour, allows_bare_hour=False, relative=day.relative)
 
 
-def _counted_from(day: DayExpr, duration: Duration, sign: int, context: ParseContext, at: time) -> ResolvedDay:
+def _counted_from(
+    day: DayExpr, step: Duration | WeekdayStep, sign: int, context: ParseContext, at: time
+) -> ResolvedDay:
     """The nearest such day from which the counted day lies ahead. The day itself may have passed, earlier in this month
     or year or within the last days."""
     workdays = context.hours.workdays
@@ -104,7 +128,7 @@ def _counted_from(day: DayExpr, duration: Duration, sign: int, context: ParseCon
     for _ in range(_MAX_ATTEMPTS):
         start_of_day = replace(context, today=seen, now=context.instant(seen, time())[0])
         chosen = day.resolve(start_of_day, at, False)
-        if context.ahead(duration.add_to(chosen.day, workdays, sign=sign).day, at):
+        if context.ahead(step.add_to(chosen.day, workdays, sign=sign).day, at):
             break
         seen = chosen.day + _ONE_DAY
     again = chosen.day.year > context.today.year

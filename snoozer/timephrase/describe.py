@@ -94,8 +94,10 @@ def describe(
     if wall_zone != zone:
         there = f"{day(wall)}, {dates.clear_hour(wall)}"
         when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=zone_in_words(wall_zone))
-    if condition:
+    if condition == "no_reply":
         when = _("If no one replies by then: %(when)s", when=when)
+    if condition == "until_reply":
+        when = _("As soon as someone replies, or else: %(when)s", when=when)
     if recurrence:
         repeats = describe_recurrence(recurrence, dates=dates)
         if following:

@@ -9,15 +9,16 @@ from snoozer.timephrase.duration_expr import Duration, RoughDuration, durations,
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence_expr import RecurrenceExpr, recurrences
 
+Condition = Literal["no_reply", "until_reply"]
 When = Duration | RoughDuration | DateTimeExpr | Literal["later today"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class SingleTime:
-    """One time, with `if_no_reply` on the condition that no reply comes before it."""
+    """One time. With the condition `no_reply` a reply before it cancels it; with `until_reply` a reply comes first."""
 
     when: When
-    if_no_reply: bool = False
+    condition: Condition | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,7 +42,9 @@ def interpretations(tokens: Tokens) -> Iterator[Interpretation]:
             if end == len(tokens):
                 yield SingleTime(when=when)
             if any(after == len(tokens) for _, after in tokens.match(end, "no_reply")):
-                yield SingleTime(when=when, if_no_reply=True)
+                yield SingleTime(when=when, condition="no_reply")
+            if any(after == len(tokens) for after in _or_a_reply(tokens, end)):
+                yield SingleTime(when=when, condition="until_reply")
         for recurrence, end in recurrences(tokens, start):
             if end == len(tokens):
                 yield recurrence
@@ -76,12 +79,22 @@ def _times(tokens: Tokens, at: int) -> Iterator[tuple[When, int]]:
     yield from datetimes(tokens, at)
 
 
+def _or_a_reply(tokens: Tokens, at: int) -> Iterator[int]:
+    """friday, or until they reply."""
+    for _, middle in tokens.match(at, "or"):
+        for start in tokens.optional(middle, "lead"):
+            yield from (end for _, end in tokens.match(start, "until_reply"))
+
+
 def _condition_first(tokens: Tokens, at: int) -> Iterator[Interpretation]:
-    for _, end in tokens.match(at, "no_reply"):
+    ends: list[tuple[Condition, int]] = [("no_reply", end) for _, end in tokens.match(at, "no_reply")]
+    for _, end in tokens.match(at, "until_reply"):
+        ends.extend(("until_reply", after) for _, after in tokens.match(end, "or"))
+    for condition, end in ends:
         for start in tokens.optional(end, "within"):
             for when, after in _times(tokens, start):
                 if after == len(tokens):
-                    yield SingleTime(when=when, if_no_reply=True)
+                    yield SingleTime(when=when, condition=condition)
 
 
 def _rejected(tokens: Tokens, at: int) -> Iterator[Interpretation]:

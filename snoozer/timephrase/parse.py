@@ -186,9 +186,8 @@ def _single(phrase: str, single: SingleTime, context: ParseContext) -> ParsedTim
     flags = resolved.flags | ({"ambiguous"} if alternative else frozenset())
     resolved = replace(resolved, flags=flags, alternative=alternative)
     time_kind: TimeKind = "elapsed" if elapsed else "wall"
-    if single.if_no_reply:
-        return _result(phrase, resolved, context, kind="condition", time_kind=time_kind, condition="no_reply")
-    return _result(phrase, resolved, context, kind="instant", time_kind=time_kind)
+    kind: Kind = "condition" if single.condition else "instant"
+    return _result(phrase, resolved, context, kind=kind, time_kind=time_kind, condition=single.condition)
 
 
 def _resolve(single: SingleTime, context: ParseContext) -> tuple[ResolvedTime, bool]:

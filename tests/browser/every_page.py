@@ -68,7 +68,7 @@ def of_a_person(settings: Settings, engine: Engine) -> list[str]:
             f"/mailbox/{kept}/snooze",
         ),
         *("/settings/day", "/settings/mailboxes", "/settings/mailboxes/connect", f"/settings/mailboxes/{troubled}"),
-        *(f"/sink/{mail}", f"{link}/tomorrow", f"{link}/forged", "/r/forged", "/sign-in/forged"),
+        *(f"/sink/{mail}", f"{link}/tomorrow", f"{link}/stop", f"{link}/forged", "/r/forged", "/sign-in/forged"),
     ]
 
 

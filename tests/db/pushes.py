@@ -12,6 +12,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import mailbox_store
 from snoozer.delivery.chores.returns import return_due
 from snoozer.notify.push_channel import PushChannel, PushSender
+from snoozer.notify.services import SERVICES
 from tests.db.transitions import authorise, claim, record, sendable
 from tests.factories import ANN, a_kept_message, a_snooze, now
 from tests.push_service import KEYS, Subscription, subscribe
@@ -56,9 +57,22 @@ def a_pushed_device(engine: Engine, *, account_id: int, url: str) -> None:
 
 
 def the_sender(
-    engine: Engine, *, kind: type[PushChannel] = PushChannel, seconds: float = 10.0, keys: Any = KEYS, **changes: Any
+    engine: Engine,
+    *,
+    kind: type[PushChannel] = PushChannel,
+    seconds: float = 10.0,
+    keys: Any = KEYS,
+    allowed: Any = tuple(SERVICES),
+    **changes: Any,
 ) -> PushSender:
-    channel = kind(keys=keys, rng=Random(1), contact="mailto:ops@snoozer.example", seconds=seconds)
+    channel = kind(
+        keys=keys,
+        rng=Random(1),
+        contact="mailto:ops@snoozer.example",
+        base_url="https://snoozer.example",
+        allowed=allowed,
+        seconds=seconds,
+    )
     given: dict[str, Any] = {
         "engine": engine,
         "allow_private": True,

@@ -15,7 +15,7 @@ from snoozer.web import create_app
 from snoozer.web.mailboxes.mail.opening import close_connections
 from tests.acting import snooze
 from tests.factories import an_original, now
-from tests.imap.watched import Place
+from tests.imap.watched import Place, returned
 
 FLAGS = ("", r"\Seen", r"\Flagged \Seen", r"\Answered \Seen", r"$Label1", r"\Seen important")
 PENDING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL OR moving_to IS NOT NULL OR wanted <> place"
@@ -98,5 +98,4 @@ def back(place: Place) -> None:
 
 def as_returned(before: Sequence[Shown]) -> list[Shown]:
     """The newest comes back unread; the others keep all their flags."""
-    *older, (original, date, flags) = before
-    return [*older, (original, date, flags - {r"\Seen"})]
+    return [*before[:-1], *returned(before[-1:])]

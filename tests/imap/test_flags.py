@@ -70,7 +70,7 @@ def test_what_gets_the_flag_is_snoozed_once_and_comes_back_without_it(place: Pla
     place.make_due()
     place.eventually(lambda: place.program.count("INBOX") == 2)
     look(place)
-    assert flags_by_subject(place) == {"before": {flag, r"\Seen"}, "offer": {r"\Answered"}}
+    assert flags_by_subject(place) == {"before": {flag, r"\Seen"}, "offer": {r"\Answered", "$new"}}
     place.program.flag(flag, uids="3")
     place.eventually(lambda: place.asleep() == 1)
     assert snoozes(place) == 1, "the same message, snoozed anew"
@@ -83,14 +83,17 @@ def test_a_star_from_before_outlives_a_snooze_and_snoozes_nothing(place: Place) 
     choose(place, STAR)
     place.start()
     place.eventually(lambda: place.rows(NOTED))
-    ways: list[Callable[[], object]] = [place.make_due, lambda: place.program.move(place.snoozed, "INBOX")]
-    for comes_back in ways:
+    ways: list[tuple[Callable[[], object], set[str]]] = [
+        (place.make_due, {STAR, "$new"}),
+        (lambda: place.program.move(place.snoozed, "INBOX"), {STAR}),
+    ]
+    for comes_back, flags in ways:
         place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
         place.eventually(lambda: place.asleep() == 1)
         comes_back()
         place.eventually(lambda: place.program.count("INBOX") == 1)
         look(place)
-        assert flags_by_subject(place) == {"important": {STAR}}
+        assert flags_by_subject(place) == {"important": flags}
         assert place.asleep() == 0
     place.program.flag(STAR, off=True)
     look(place)

@@ -115,7 +115,7 @@ def test_killed_while_it_returns(place: Place, step: str, round: int) -> None:
     place.forget_owner()
     place.start()
     place.eventually(lambda: not place.rows("SELECT 1 FROM messages WHERE returns_at IS NOT NULL"))
-    assert place.program.messages("INBOX") == [(original, date, frozenset())]
+    assert place.program.messages("INBOX") == [(original, date, frozenset({"$new"}))]
     assert place.program.count(place.snoozed) == 0
     assert place.rows("SELECT count(*) FROM reminder_sends WHERE channel = 'mailbox'") == [(1,)]
 
@@ -161,7 +161,7 @@ def test_frozen_while_it_returns_and_awake_after_another_has_taken_over(place: P
     frozen.terminate()
     assert frozen.wait(60) == 0
     assert place.rows("SELECT place, folder, uid, moving_to, fence FROM messages, mailboxes") == truth
-    assert place.program.messages("INBOX") == [(original, date, frozenset())]
+    assert place.program.messages("INBOX") == [(original, date, frozenset({"$new"}))]
     assert place.program.count(place.snoozed) == 0
     assert place.rows("SELECT count(*) FROM reminder_sends WHERE channel = 'mailbox'") == [(1,)]
 

@@ -21,7 +21,7 @@ from tests.imap import dovecot
 from tests.imap.conftest import BOTH
 from tests.imap.dovecot import PASSWORD
 from tests.imap.mailboxes import MailServer
-from tests.imap.watched import MailProgram, Place
+from tests.imap.watched import MailProgram, Place, returned
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 on_one = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
@@ -115,7 +115,7 @@ def test_a_row_puts_its_message_away_and_brings_it_back(place: Place) -> None:
     assert place.program.messages(place.snoozed) == [(original, date, flags)]
     place.make_due()
     place.eventually(lambda: place.program.count("INBOX") == 2)
-    assert place.program.messages("INBOX") == [other, (original, date, flags - {r"\Seen"})]
+    assert place.program.messages("INBOX") == [other, *returned([(original, date, flags)])]
     assert place.rows("SELECT count(*) FROM email_snoozes") == [(1,)]
     assert place.rows(STAYED) == []
 
@@ -144,7 +144,7 @@ def test_a_filed_message_returns_to_its_folder(place: Place) -> None:
     place.eventually(lambda: place.asleep() == 1)
     assert place.program.messages(place.snoozed) == before
     place.make_due()
-    place.eventually(lambda: place.program.messages(projects) == before)
+    place.eventually(lambda: place.program.messages(projects) == returned(before))
 
 
 @pytest.mark.parametrize("mail_server", [pytest.param("all_mail", marks=pytest.mark.dovecot)], indirect=True)
@@ -327,7 +327,7 @@ def test_rows_and_two_programs_that_move_the_same_messages_lose_and_double_nothi
     place.make_due()
     place.eventually(lambda: not place.program.uids(place.snoozed))
     back = [message for folder in ("INBOX", archive) for message in place.program.shown(folder)]
-    assert sorted(back) == before
+    assert sorted((original, date, flags - {"$new"}) for original, date, flags in back) == before
 
 
 @on_both

@@ -1,5 +1,5 @@
 """Every message of the corpus is snoozed by a plain mail program and comes back: its bytes, its INTERNALDATE and its
-flags are what FETCH gave before, but for \\Seen."""
+flags are what FETCH gave before, but for \\Seen and $new."""
 
 import re
 from collections import Counter
@@ -9,7 +9,7 @@ import pytest
 from tests import corpus
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer
-from tests.imap.watched import Place
+from tests.imap.watched import Place, returned
 
 pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 
@@ -66,7 +66,7 @@ def test_every_message_comes_back_as_it_was(place: Place, mail_server: MailServe
     assert Counter(place.program.messages(place.snoozed)) == before
     place.make_due()
     place.eventually(lambda: not place.rows("SELECT 1 FROM messages WHERE returns_at IS NOT NULL"))
-    unread = Counter((original, date, flags - {r"\Seen"}) for original, date, flags in before.elements())
+    unread = Counter(returned(before.elements()))
     assert Counter(place.program.messages("INBOX")) == unread
     assert [place.program.count(name) for name in (place.snoozed, place.folder("Snooze", "Tomorrow"))] == [0, 0]
     sent = "SELECT snooze_id FROM reminder_sends WHERE channel = 'mailbox' AND state = 'sent'"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.factories import an_original
-from tests.imap.watched import Place
+from tests.imap.watched import Place, returned
 
 CAPABILITIES = ("UIDPLUS", "MOVE", "IDLE", "CONDSTORE", "SPECIAL-USE", "LITERAL+", "LIST-STATUS")
 NUMBER = 3
@@ -34,7 +34,7 @@ def test_a_server_that_lacks_it_snoozes_and_returns_all_the_same(place: Place, w
     assert [place.program.shown(folder) for folder in ("INBOX", tomorrow, place.snoozed)] == [[], [], before]
     place.make_due()
     place.eventually(lambda: not place.rows(RETURNING))
-    unread = [(original, date, flags - {r"\Seen"}) for original, date, flags in before]
+    unread = returned(before)
     assert [place.program.shown(folder) for folder in ("INBOX", tomorrow, place.snoozed)] == [unread, [], []]
     assert len(place.rows(SENT)) == NUMBER
     # Where nothing can be expunged alone, originals stay, marked.

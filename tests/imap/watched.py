@@ -8,7 +8,7 @@ import re
 import ssl
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -29,6 +29,14 @@ from tests.process.conftest import Field, Sink, a_sink
 
 SECONDS = 60.0
 ROOT = Path(__file__).resolve().parents[2]
+
+
+Stored = tuple[bytes, str, frozenset[str]]
+
+
+def returned(messages: Iterable[Stored]) -> list[Stored]:
+    """How messages come back: unread, and marked as returned."""
+    return [(original, date, flags - {r"\Seen"} | {"$new"}) for original, date, flags in messages]
 
 
 def quoted(name: str) -> str:
@@ -154,7 +162,7 @@ class MailProgram:
         for folder in folders:
             self.mark_deleted(folder)
 
-    def messages(self, folder: str) -> list[tuple[bytes, str, frozenset[str]]]:
+    def messages(self, folder: str) -> list[Stored]:
         """The bytes, INTERNALDATE and flags of what lies in a folder."""
         status, exists = self._imap.select(quoted(folder), readonly=True)
         if status != "OK" or exists == [b"0"]:
@@ -175,7 +183,7 @@ class MailProgram:
     def count(self, folder: str) -> int:
         return len(self.messages(folder))
 
-    def shown(self, folder: str) -> list[tuple[bytes, str, frozenset[str]]]:
+    def shown(self, folder: str) -> list[Stored]:
         """What a person sees there: not what some program has marked to be expunged."""
         return sorted(message for message in self.messages(folder) if r"\Deleted" not in message[2])
 

@@ -11,9 +11,10 @@ from email.utils import format_datetime
 import pytest
 
 from snoozer.mail import links
-from snoozer.mail.compose import NO_SUBJECT, ReminderWriter, compose_notice
+from snoozer.mail.compose import NO_SUBJECT, ReminderWriter
 from snoozer.mail.links import InvalidLink
-from tests.mail.composed import KEYS, PROMISED, Page, bodies, opened, reminder
+from snoozer.mail.notices import compose_notice
+from tests.mail.composed import KEYS, LINKABLE, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
 
@@ -69,6 +70,42 @@ def test_with_a_domain_for_mail_a_reminder_is_returned_to_an_address_of_its_own(
     assert (link.snooze_id, link.scheduled_for, link.action) == (42, PROMISED, "bounce")
     with pytest.raises(InvalidLink):
         links.verify_address(f"r+{local_part[2:]}", keys=KEYS)
+
+
+UNSUBSCRIBE = ("List-Unsubscribe", "List-Unsubscribe-Post")
+
+
+def test_what_repeats_and_nothing_else_can_be_unsubscribed_from_by_one_click(a_send: Sends) -> None:
+    once, series = opened(reminder(a_send())), opened(reminder(a_send(repeats=True)))
+    assert [once[name] for name in UNSUBSCRIBE] == [None, None]
+    token = series["List-Unsubscribe"].removeprefix("<https://snoozer.example/r/").removesuffix("/stop>")
+    assert links.verify(token, keys=KEYS[:1]) == links.Link(snooze_id=42, scheduled_for=PROMISED)
+    assert series["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    # RFC 8058 requires https.
+    local = opened(reminder(a_send(repeats=True), base_url="http://127.0.0.1:8000"))
+    assert local["List-Unsubscribe"].startswith("<http://127.0.0.1:8000/r/")
+    assert local["List-Unsubscribe-Post"] is None
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+@pytest.mark.parametrize("excerpt", ["The figures.", None])
+def test_a_second_copy_is_equal_though_its_series_ended_or_its_original_was_read_since(
+    a_send: Sends, repeats: bool, excerpt: str | None
+) -> None:
+    first = reminder(a_send(repeats=repeats, excerpt=excerpt), keys=["old"])
+    row = {"excerpt": "The figures.", "bytes_sha256": hashlib.sha256(first).hexdigest()}
+    for later in (True, False):
+        assert reminder(a_send(repeats=later, **row), keys=["new", "old"]) == first
+
+
+def test_a_reminder_shows_how_a_kept_original_begins_as_words(a_send: Sends) -> None:
+    mail = reminder(a_send(excerpt="See <b>www.evil.example</b> now\r\nBcc: x@evil.example"))
+    text, html = bodies(mail)
+    assert opened(mail)["Bcc"] is None
+    shown = "See <b>www.\u200cevil.\u200cexample</b> now Bcc: x@\u200cevil.\u200cexample"
+    assert f"\n  > {shown}\r\n" in text
+    assert shown in "".join(Page(html).words)
+    assert not LINKABLE.search(shown)
 
 
 def test_the_same_row_gives_the_same_bytes_in_every_process(a_send: Sends) -> None:

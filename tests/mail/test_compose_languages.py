@@ -2,7 +2,7 @@
 
 import pytest
 
-from snoozer.mail.compose import compose_notice
+from snoozer.mail.notices import compose_notice
 from snoozer.translations import speaking
 from tests.mail.composed import PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends

@@ -29,13 +29,20 @@ def test_the_hostile_subject_injects_nothing(a_send: Sends) -> None:
     subject=HOSTILE | st.none(),
     sender=HOSTILE | st.none(),
     note=HOSTILE | st.none(),
+    excerpt=HOSTILE | st.none(),
     message_id=HOSTILE,
     tail=st.sampled_from(
         ["", " http://evil.example/a", " www.evil.example", " <a href=//evil.example>x</a>", " a@evil.example"]
     ),
 )
 def test_no_stranger_adds_a_link_a_tag_or_a_header(
-    a_send: Sends, subject: str | None, sender: str | None, note: str | None, message_id: str, tail: str
+    a_send: Sends,
+    subject: str | None,
+    sender: str | None,
+    note: str | None,
+    excerpt: str | None,
+    message_id: str,
+    tail: str,
 ) -> None:
     plain = reminder(a_send())
     mail = reminder(
@@ -43,6 +50,7 @@ def test_no_stranger_adds_a_link_a_tag_or_a_header(
             subject=(subject or "") + tail,
             sender_email=(sender or "") + tail,
             note=(note or "") + tail,
+            excerpt=(excerpt or "") + tail,
             message_id=message_id,
         )
     )

@@ -3,6 +3,7 @@
 import html
 import quopri
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
@@ -12,6 +13,7 @@ from jinja2 import DictLoader, meta
 from snoozer.mail.compose import TEMPLATES, BodyTemplate, place
 from tests.mail.hostile import HOSTILE
 
+ROOT = Path(__file__).resolve().parents[2]
 MAILS = sorted({name.split("/")[0] for name in TEMPLATES.list_templates() if not name.startswith("_base/")})
 # The mails whose words are names; a digest has a list (tests/mail/test_compose_digests.py).
 WITH_WORDS = [mail for mail in MAILS if mail != "digest"]
@@ -98,3 +100,17 @@ def test_braces_and_percent_signs_of_a_template_are_its_own(monkeypatch: pytest.
     monkeypatch.setattr(TEMPLATES, "loader", DictLoader({f"signs/body.{kind}": source for kind in ("txt", "html")}))
     body = BodyTemplate("signs", words=["word"], texts={}).fill({"word": "{word} %b"})
     assert bodies(body) == ["a {word} {} %b %(word)s 100% {word} %b"] * 2
+
+
+def test_mails_have_the_colours_of_the_pages() -> None:
+    """By scheme: those of the style sheet's tokens for light and for dark."""
+    assert TEMPLATES.loader is not None
+    tokens = (ROOT / "static" / "snoozer.css").read_text().split("@media (prefers-color-scheme: dark)")[:2]
+    light, dark = (set(re.findall(r"#[0-9a-f]{6}\b", part.partition("}")[0])) for part in tokens)
+    sources = [TEMPLATES.loader.get_source(TEMPLATES, name)[0] for name in TEMPLATES.list_templates()]
+    inside = re.compile(r"@media \(prefers-color-scheme: dark\) \{.*?\n\}", re.DOTALL)
+    in_dark = "".join(found for source in sources for found in inside.findall(source))
+    in_light = "".join(inside.sub("", source) for source in sources)
+    assert set(re.findall(r"(?<!&)#[0-9a-fA-F]{3,8}\b", in_light)) <= light
+    assert set(re.findall(r"(?<!&)#[0-9a-fA-F]{3,8}\b", in_dark)) <= dark
+    assert in_dark

@@ -1,5 +1,9 @@
 """A thousand rows by another program's INSERT, a thousand mails, once."""
 
+from pathlib import Path
+
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 from sqlalchemy import text
 
 from tests.factories import a_kept_message, a_long_snooze, a_snooze, the_events, the_row, the_send
@@ -35,6 +39,18 @@ def _counts(place: Field) -> tuple[int, int, int]:
             text("SELECT count(*) FROM email_snoozes WHERE inactive AND outcome = 'sent' AND claimed_at IS NULL")
         ).scalar_one()
     return len(mails), sends, over
+
+
+def test_with_a_key_a_worker_signs_and_the_ledger_knows_the_signed_bytes(place: Field, tmp_path: Path) -> None:
+    file = tmp_path / "dkim.pem"
+    key = rsa.generate_private_key(65537, 2048)
+    file.write_bytes(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    id = a_snooze(place.engine)
+    ended = place.run("worker", "--drain", SNOOZER_DKIM_KEY_FILE=str(file), SNOOZER_DKIM_SELECTOR="s1")
+    assert ended.returncode == 0, ended.stderr
+    [mail] = place.sink.accepted()
+    assert mail["head"].startswith("DKIM-Signature: v=1; a=rsa-sha256; c=relaxed/simple;\r\n d=snoozer.example; s=s1;")
+    assert the_send(place.engine, id).bytes_sha256 == mail["sha256"]
 
 
 def test_several_processes_share_the_work_and_stop_together(place: Field) -> None:

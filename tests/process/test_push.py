@@ -9,6 +9,7 @@ import pytest
 from sqlalchemy import text
 
 from snoozer.db import mailbox_store
+from tests import services
 from tests.factories import ANN, People, a_kept_message, a_snooze, now
 from tests.process.conftest import TIMEOUT, Field, wait
 from tests.push_service import Answer, PushService, Subscription, ledger, states, subscribe
@@ -105,6 +106,45 @@ def test_a_worker_that_is_killed_pushes_nothing_twice(
     finally:
         end(*survivors)
     assert len(service.of(phone)) == pushed + 1
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize(
+    ("step", "state", "got"),
+    [
+        ("push_claimed", "sent", 1),
+        ("push_connected", "sent", 1),
+        ("push_marked", "uncertain", 0),
+        ("push_answered", "uncertain", 1),
+        ("push_recorded", "sent", 1),
+    ],
+)
+def test_a_worker_that_is_killed_sends_a_service_nothing_twice(
+    step: str, state: str, got: int, place: Field, people: People
+) -> None:
+    place.settings = {
+        "SNOOZER_ALLOW_PRIVATE_PUSH_SERVICES": "true",
+        "SNOOZER_CHANNELS": "ntfy",
+        "SNOOZER_FAILPOINTS": "1",
+    }
+    with services.ntfy() as ntfy:
+        url = f"{ntfy.url}/private-topic"
+        services.add(place.engine, people.ann().id, "ntfy", url=url, token=services.TOKEN)
+        snoozed(place)
+        doomed = place.start("worker", SNOOZER_FAILPOINT=f"{step}:kill")
+        _, errors = doomed.communicate(timeout=TIMEOUT)
+        assert doomed.returncode == KILLED
+        lapse(place)
+        survivors = [place.start("worker"), place.start("clock")]
+        try:
+            wait(lambda: states(place.engine) == [state])
+            snoozed(place)
+            wait(lambda: states(place.engine) == [state, "sent"])
+        finally:
+            end(*survivors)
+        assert len(ntfy.taken) == len(ntfy.asked) == got + 1
+    assert services.TOKEN not in (errors or "")
+    assert "private-topic" not in (errors or "")
 
 
 def test_a_silent_push_service_delays_neither_returns_nor_mail(

@@ -9,7 +9,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
 from snoozer.delivery.chores import erasing
-from snoozer.mail import compose
+from snoozer.mail.notices import compose_notice
 from snoozer.web.people.personal_data import deletion
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now
 
@@ -101,7 +101,7 @@ def test_it_is_the_persons_own_account(
 
 
 def test_the_notice_says_when_and_how_to_keep_the_account() -> None:
-    message = compose.compose_notice(
+    message = compose_notice(
         "deletion",
         {"due": "tomorrow, 09:00", "link": "http://snoozer.example/settings/data/delete"},
         to=ANN,

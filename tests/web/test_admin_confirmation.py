@@ -12,7 +12,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 from werkzeug.datastructures import MultiDict
 
-from snoozer.mail import compose
+from snoozer.mail.notices import compose_notice
 from snoozer.people import accounts
 from snoozer.people.accounts import Invitation
 from snoozer.settings import Settings
@@ -210,7 +210,7 @@ def test_a_form_that_no_cookie_holds_leads_back(
 
 def test_the_mail_of_a_confirmation_has_its_own_words_and_no_link(browser: FlaskClient, settings: Settings) -> None:
     words = {"code": "1234 5678", "minutes": "10", "link": f"{settings.base_url}/sign-in/x"}
-    mail = compose.compose_notice(
+    mail = compose_notice(
         "confirmation",
         words,
         to=ADA,

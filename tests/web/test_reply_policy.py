@@ -36,6 +36,7 @@ def policy_of(engine: Engine, id: int = 1) -> tuple[str | None, str | None]:
         ("3d if no reply", {}, ("cancel_on_reply", None), ", unless a reply comes."),
         ("3d if no reply", {"reply_policy": "keep"}, ("cancel_on_reply", "message"), ", unless a reply comes."),
         ("3d if no reply", {"reply_policy": "until_reply"}, ("until_reply", "message"), ", or until a reply comes."),
+        ("until they reply, or in 3 days", {}, ("until_reply", None), ", or until a reply comes."),
         (
             "in 3 days",
             {"reply_policy": "cancel_on_reply", "reply_scope": "thread"},
@@ -65,8 +66,8 @@ def test_a_phrase_that_only_waits_for_a_reply_is_refused_with_phrases_that_work(
     id = a_kept_message(engine)
     page = ann.post(f"/mailbox/{id}/snooze", data={"phrase": "until they reply", "act": "read"})
     assert page.status_code == 422
-    assert "a reply that may never come" in page.text
-    assert 'value="3 days if no reply"' in page.text
+    assert "a reply that may never come. When should it come back without one?" in page.text
+    assert 'value="until they reply, or in 3 days"' in page.text
 
 
 def test_the_form_opens_with_what_was_chosen_and_a_new_time_without_it_keeps_that(

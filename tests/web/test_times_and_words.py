@@ -16,7 +16,8 @@ from sqlalchemy import Engine, text
 from snoozer.db import audit
 from snoozer.db.audit import Entry
 from snoozer.delivery.chores import chores
-from snoozer.mail.compose import ReminderWriter, compose_notice, compose_unreadable_folder
+from snoozer.mail.compose import ReminderWriter
+from snoozer.mail.notices import compose_notice, compose_unreadable_folder
 from snoozer.queue import events
 from snoozer.queue.reminder import Member, Send
 from snoozer.settings import Settings
@@ -178,6 +179,7 @@ def site(engine: Engine, settings: Settings, people: People) -> tuple[list[str],
     return [
         *paths,
         link,
+        f"{link}/stop",
         f"/feeds/{a_feed(engine)}",
         *(f"/when/preview?phrase={phrase}" for phrase in PHRASES[:6]),
     ], person.session

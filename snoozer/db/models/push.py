@@ -23,19 +23,22 @@ class PushKey(Base):
 
 
 class PushDevice(Base):
-    """A browser that gets pushes (RFC 8030). `endpoint` is its address at a push service; pushes are encrypted for it
-    with `public_key` and `auth_secret` (RFC 8291). `problem` is a code, None while it works."""
+    """A browser that gets pushes (RFC 8030), or a `service` such as ntfy, whose `address` is encrypted. `endpoint` is a
+    browser's address at a push service; pushes are encrypted for it with `public_key` and `auth_secret` (RFC 8291).
+    `problem` is a code, None while it works."""
 
     __tablename__ = "push_devices"
     id: Mapped[int] = mapped_column(primary_key=True)
     account_id: Mapped[int] = mapped_column(
         ForeignKey("accounts.id", name="fk_push_devices_account", ondelete="CASCADE")
     )
-    key_id: Mapped[int] = mapped_column(ForeignKey("push_keys.id", name="fk_push_devices_key"))
+    key_id: Mapped[int | None] = mapped_column(ForeignKey("push_keys.id", name="fk_push_devices_key"))
     name: Mapped[str]
-    endpoint: Mapped[str]
-    public_key: Mapped[bytes]
-    auth_secret: Mapped[bytes]
+    endpoint: Mapped[str | None]
+    public_key: Mapped[bytes | None]
+    auth_secret: Mapped[bytes | None]
+    service: Mapped[str | None]
+    address: Mapped[bytes | None]
     shows_subject: Mapped[bool] = mapped_column(server_default=text("false"))
     problem: Mapped[str | None]
     failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
@@ -50,13 +53,13 @@ class PushDevice(Base):
 
 
 class PushSend(Base):
-    """One push of one promise to one device: reserved, sending, sent, failed or uncertain."""
+    """One push of one promise to one device: reserved, sending, sent, failed or uncertain. A test has no snooze."""
 
     __tablename__ = "push_sends"
     id: Mapped[int] = mapped_column(primary_key=True)
     device_id: Mapped[int]
     account_id: Mapped[int]
-    snooze_id: Mapped[int]
+    snooze_id: Mapped[int | None]
     scheduled_for: Mapped[datetime]
     state: Mapped[str] = mapped_column(server_default="reserved")
     claim_token: Mapped[UUID | None]
@@ -72,6 +75,12 @@ class PushSend(Base):
 
     __table_args__ = (
         UniqueConstraint("device_id", "snooze_id", "scheduled_for", name="uq_push_sends_promise"),
+        Index(
+            "uq_push_sends_test",
+            "device_id",
+            unique=True,
+            postgresql_where=text("snooze_id IS NULL AND state IN ('reserved', 'sending')"),
+        ),
         Index("ix_push_sends_due", "try_at", "id", postgresql_where=text("state = 'reserved'")),
         Index("ix_push_sends_open", "id", postgresql_where=text("state IN ('reserved', 'sending')")),
         Index("ix_push_sends_claimed", "claimed_until", postgresql_where=text("claimed_until IS NOT NULL")),

@@ -96,7 +96,9 @@ SECTIONS = (
     Section(
         type="device",
         model=PushDevice,
-        columns=("id", "name", "shows_subject", "problem", "failures", "quiet_until", "sent_at", "created_at"),
+        columns=(
+            *("id", "name", "service", "shows_subject", "problem", "failures", "quiet_until", "sent_at", "created_at"),
+        ),
     ),
     Section(
         type="push",

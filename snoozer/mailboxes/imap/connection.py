@@ -98,6 +98,7 @@ class Connection:
 
     def __init__(self, session: Session, *, failpoint: FailpointHook = no_failpoint) -> None:
         self.selected: str | None = None
+        self._opened: Selected | None = None
         self._session = session
         self._failpoint = failpoint
         self._idle: Idle | None = None
@@ -145,30 +146,24 @@ class Connection:
         """Create and subscribe `Snoozed`, `Snooze` and a folder for each label below it, if they are missing."""
         return folders.create_folders(self._session, labels)
 
-    def select(self, name: str) -> Selected:
+    def select(self, name: str, *, command: Literal["SELECT", "EXAMINE"] = "SELECT") -> Selected:
         """Opens a folder; everything about messages is about this one."""
         self.selected = None
-        found = folders.select(self._session, name)
+        found = self._opened = folders.select(self._session, name, command=command)
         self.selected = name
         return found
 
     def examine(self, name: str) -> Selected:
         """Opens a folder for reading; this changes nothing in it."""
-        self.selected = None
-        found = folders.select(self._session, name, command="EXAMINE")
-        self.selected = name
-        return found
+        return self.select(name, command="EXAMINE")
 
     def counts(self, names: Collection[str]) -> dict[str, Count]:
         """How many messages are in the folders, as far as the server can say it cheaply."""
         return folders.counts(self._session, names, selected=self.selected)
 
     def statuses(self, names: Collection[str]) -> dict[str, Status]:
-        """UIDVALIDITY, UIDNEXT and how many messages; missing folders are left out.
-
-        STATUS of the selected folder is not allowed: if the server has no LIST-STATUS, the folder is selected again
-        instead.
-        """
+        """UIDVALIDITY, UIDNEXT and how many messages; missing folders are left out. STATUS of the selected folder is
+        not allowed: if the server has no LIST-STATUS, the folder is selected again instead."""
         asked = list(dict.fromkeys(names))
         if self.selected is None or self.selected not in asked or folders.can_list_status(self._session):
             return folders.statuses(self._session, asked)
@@ -273,6 +268,11 @@ class Connection:
 
     def remove_flag(self, uids: Iterable[int], flag: str) -> None:
         messages.change_flag(self._session, uids, flag, add=False)
+
+    def change_keyword(self, uids: Iterable[int], keyword: str, *, add: bool) -> None:
+        """Set or clear a keyword, if the server keeps it in the selected folder; a refusal changes nothing."""
+        if self._opened is not None and self._opened.keeps(keyword):
+            messages.change_keyword(self._session, uids, keyword, add=add)
 
     def append(
         self, folder: str, original: bytes, *, flags: Collection[str] = (), date: datetime | None = None

@@ -44,12 +44,20 @@ _SPECIAL_USES = {
 
 @dataclass(frozen=True)
 class Selected:
-    """`uidnext` is 0 if the server does not report it. `can_delete` is False if messages cannot be removed."""
+    """`uidnext` is 0 if not reported. `lasting` are the flags that stay, in lower case; None if not reported."""
 
     uidvalidity: int
     uidnext: int
     exists: int
-    can_delete: bool
+    lasting: frozenset[str] | None
+
+    @property
+    def can_delete(self) -> bool:
+        return self.lasting is None or "\\deleted" in self.lasting
+
+    def keeps(self, keyword: str) -> bool:
+        """Whether a keyword stays on messages; also true if the server does not say."""
+        return self.lasting is None or bool(self.lasting & {"\\*", keyword.lower()})
 
 
 @dataclass(frozen=True)
@@ -111,7 +119,7 @@ def select(session: Session, name: str, *, command: Literal["SELECT", "EXAMINE"]
         uidvalidity=validity,
         uidnext=_number(reply.untagged.get("UIDNEXT")),
         exists=_number(reply.untagged.get("EXISTS")),
-        can_delete=_can_delete(reply),
+        lasting=_lasting(reply),
     )
 
 
@@ -377,9 +385,11 @@ def _no_folder(reply: Reply, did: str) -> ImapError:
     return error
 
 
-def _can_delete(reply: Reply) -> bool:
+def _lasting(reply: Reply) -> frozenset[str] | None:
+    if "READ-ONLY" in reply.untagged:
+        return frozenset()
     flags = reply.untagged.get("PERMANENTFLAGS")
-    return "READ-ONLY" not in reply.untagged and (not flags or b"\\deleted" in bytes(flags[-1]).lower())
+    return frozenset(bytes(flags[-1]).decode("ascii", "replace").lower().strip("() ").split()) if flags else None
 
 
 def _number(values: list[Any] | None) -> int:

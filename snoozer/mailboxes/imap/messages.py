@@ -21,6 +21,8 @@ BATCH = 200
 DELETED = r"\Deleted"
 SEEN = r"\Seen"
 FLAGGED = r"\Flagged"
+# Registered by RFC 9979: to be shown more prominently, because of a recent act such as the end of a snooze.
+RETURNED = "$new"
 
 _FIELDS = ("Date", "From", "Subject", "Message-ID", "To", "References", "In-Reply-To")
 # The fields that mail programs and servers keep when they append a copy of a message.
@@ -185,6 +187,16 @@ def change_flag(session: Session, uids: Iterable[int], flag: str, *, add: bool) 
         reply = session.run("STORE", uid_set(batch), item, f"({flag})".encode("ascii"), uid=True)
         if not reply.ok:
             raise ImapError.from_reply("refused to change a flag", reply.text)
+
+
+def change_keyword(session: Session, uids: Iterable[int], keyword: str, *, add: bool) -> None:
+    """Like `change_flag`; nothing changes if the server refuses."""
+    try:
+        change_flag(session, uids, keyword, add=add)
+    except ImapError as error:
+        if not session.transport.alive:
+            raise
+        log.info("the mail server refused a keyword: %s", error.code)
 
 
 def append(

@@ -19,7 +19,7 @@ from snoozer.mail.transfer_encodings import decode_body
 from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.connection import Connection
 from snoozer.mailboxes.imap.folders import Selected
-from snoozer.mailboxes.imap.messages import SEEN
+from snoozer.mailboxes.imap.messages import RETURNED, SEEN
 from snoozer.mailboxes.imap.move import Place
 from snoozer.mailboxes.imap.reading import Listed, PartInfo, ids_of
 from snoozer.mailboxes.imap.search import Field
@@ -306,6 +306,7 @@ class ConnectedMailbox:
             _require_same(at, connection.select(at.folder))
             if read:
                 connection.add_flag(at.uid, SEEN)
+                connection.change_keyword([at.uid], RETURNED, add=False)
             else:
                 connection.remove_flag([at.uid], SEEN)
 

@@ -2,8 +2,9 @@
 
 from snoozer.db import mailbox_store
 from snoozer.db.statements import database_time
+from snoozer.mailboxes.folder_times import BY_HAND, personal_times, read_label
 from snoozer.mailboxes.sync.flags import newly_flagged
-from snoozer.mailboxes.sync.noticing import BY_HAND, personal_times, read_label, snooze_all
+from snoozer.mailboxes.sync.noticing import snooze_all
 from snoozer.mailboxes.sync.session import INBOX, Session
 
 
@@ -19,7 +20,8 @@ def notice_flagged(session: Session) -> bool:
         known = mailbox_store.list_at(
             connection, uids, mailbox_id=session.mailbox.id, folder=INBOX, uidvalidity=uidvalidity
         )
-        times, now = personal_times(connection, session), database_time(connection)
+        times = personal_times(connection, account_id=session.mailbox.account_id)
+        now = database_time(connection)
         reading = read_label(session.mailbox.snooze_flag_time or BY_HAND, times, now=now)
     wanted_already = {uid for uid, (_, is_wanted) in known.items() if is_wanted}
     heads = [head for head in session.imap.heads(sorted(uids - wanted_already)) if not head.deleted]

@@ -9,14 +9,13 @@ from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Entry, Target, Where
 from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.errors import ImapError
-from snoozer.mailboxes.imap.messages import Head
+from snoozer.mailboxes.imap.messages import RETURNED, SEEN, Head
 from snoozer.mailboxes.imap.move import Arrival, Place
 from snoozer.mailboxes.sync.flags import leave_flagged, take_off
 from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session, fingerprint
 
 log = logging.getLogger(__name__)
 
-SEEN = r"\Seen"
 # Messages per move; a lost connection leaves at most these to be found again.
 MOVED_AT_ONCE = 200
 # Codes of a refusal for one folder, which the server may not repeat for another.
@@ -77,7 +76,9 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
         if to != "aside":
             take_off(session, [entry.uid for entry in entries], source)
         if to == "home":
-            session.imap.remove_flag([entry.uid for entry in entries if entry.is_due and entry.marks_unread], SEEN)
+            _mark_returned(session, [entry for entry in entries if entry.is_due])
+        else:
+            session.imap.change_keyword([entry.uid for entry in entries], RETURNED, add=False)
         arrivals = session.imap.move(
             [entry.uid for entry in entries],
             source=source,
@@ -153,12 +154,18 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
                 raise
             there = set()  # Its owner may no longer open that folder; messages due elsewhere still return.
         here = [entry for entry in due if entry.uid in there]
-        session.imap.remove_flag([entry.uid for entry in here if entry.marks_unread], SEEN)
+        _mark_returned(session, here)
         settle(session, {entry.id: entry.uid for entry in here}, where="home", place=Place(folder, uidvalidity))
         with session.transaction() as connection:
             for entry in due:
                 if entry.uid not in there:
                     mailbox_store.forget(connection, id=entry.id, fence=session.fence)
+
+
+def _mark_returned(session: Session, entries: Sequence[Entry]) -> None:
+    uids = [entry.uid for entry in entries if entry.marks_unread]
+    session.imap.remove_flag(uids, SEEN)
+    session.imap.change_keyword(uids, RETURNED, add=True)
 
 
 def put_away(session: Session, entries: Sequence[Entry]) -> None:

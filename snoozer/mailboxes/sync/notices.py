@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 from snoozer.db.mailbox_leases import OwnedMailbox
 from snoozer.db.queries.accounts import locale_of
 from snoozer.db.statements import database_time
-from snoozer.mail.compose import compose_unreadable_folder
+from snoozer.mail.notices import compose_unreadable_folder
 from snoozer.mailboxes.imap.folder_meanings import Folder
 from snoozer.mailboxes.sync.session import Session
 from snoozer.queue.promise import ReminderTime

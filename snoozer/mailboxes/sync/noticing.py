@@ -4,26 +4,22 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
 
-from sqlalchemy import Connection, select
+from sqlalchemy import Connection
 
 from snoozer.db import mailbox_store, mailboxes
 from snoozer.db.mailbox_store import Sighting, Where
-from snoozer.db.models import Account
-from snoozer.db.queries import accounts
 from snoozer.db.statements import database_time
 from snoozer.mail import headers
 from snoozer.mailboxes import sightings
-from snoozer.mailboxes.imap import folder_meanings
+from snoozer.mailboxes.folder_times import personal_times, read_by_hand, read_folder
 from snoozer.mailboxes.imap.folder_meanings import Folder
-from snoozer.mailboxes.imap.messages import Head
+from snoozer.mailboxes.imap.messages import RETURNED, Head
 from snoozer.mailboxes.sync.giving_back import give_back
 from snoozer.mailboxes.sync.session import OwnerChanged, Session
-from snoozer.snoozes import acts, chosen_shape, input
+from snoozer.snoozes import acts, input
 from snoozer.snoozes.acts import By, Wanted
 from snoozer.snoozes.input import Message, SnoozeError
-from snoozer.timephrase.locales import Locale, normalize
 from snoozer.timephrase.result import ParsedTime
 from snoozer.translations import language_of
 
@@ -33,20 +29,6 @@ ROUTE = "mailbox"
 # A transaction holds its locks until it ends.
 SNOOZED_AT_ONCE = 50
 READ_AT_ONCE = 500
-# Default time for messages moved into the Snoozed folder by hand.
-BY_HAND = "tomorrow"
-
-
-class PersonalTimes(NamedTuple):
-    """The settings by which this person's phrases are read."""
-
-    zone: str
-    locale: str
-    presets: tuple[tuple[str, str], ...]
-    vacation_ends: datetime | None = None
-
-    def back(self) -> datetime | None:
-        return self.vacation_ends
 
 
 def notice(session: Session, folder: Folder) -> bool:
@@ -67,7 +49,7 @@ def notice(session: Session, folder: Folder) -> bool:
 
 def _notice(session: Session, folder: Folder, new: Sequence[Head], *, uidvalidity: int) -> bool:
     with session.transaction() as connection:
-        times, now = personal_times(connection, session), database_time(connection)
+        times, now = personal_times(connection, account_id=session.mailbox.account_id), database_time(connection)
     try:
         reading = read_folder(folder, times, now=now)
     except SnoozeError as error:
@@ -88,54 +70,12 @@ def notice_by_hand(session: Session, folder: str, heads: Sequence[Head], *, uidv
     """Snooze messages moved by hand into the folder of snoozed messages, without a time: they return tomorrow. Return
     False if the turn's time ends before that."""
     with session.transaction() as connection:
-        times, now = personal_times(connection, session), database_time(connection)
-    phrases = (BY_HAND, *(phrase for _, phrase in times.presets))
-    reading = _first_reading(phrases, times, now=now)
+        times, now = personal_times(connection, account_id=session.mailbox.account_id), database_time(connection)
+    reading = read_by_hand(times, now=now)
+    if returned := [head.uid for head in heads if RETURNED in map(str.lower, head.flags)]:
+        session.imap.select(folder)
+        session.imap.change_keyword(returned, RETURNED, add=False)
     return snooze_all(session, folder, heads, uidvalidity=uidvalidity, reading=reading, now=now)
-
-
-def personal_times(connection: Connection, session: Session) -> PersonalTimes:
-    """The person's current zone, locale, presets, and the end of their vacation."""
-    account_id = session.mailbox.account_id
-    account = connection.execute(select(Account.zone, Account.locale).where(Account.id == account_id)).one()
-    own = accounts.saved_times(connection, account_id=account_id).presets
-    back = chosen_shape.back_of(connection, account_id=account_id)()
-    return PersonalTimes(account.zone, account.locale, own or Locale.named(account.locale).language.data.presets, back)
-
-
-def read_folder(folder: Folder, times: PersonalTimes, *, now: datetime) -> ParsedTime:
-    """The time that a folder's name means: the time of the preset with this name, or the result of the grammar. Raises
-    SnoozeError."""
-    phrases = folder_meanings.phrases(folder)
-    named = {normalize(_as_folder(label, folder)): phrase for label, phrase in times.presets}
-    for phrase in phrases:
-        if normalize(phrase) in named:
-            return _first_reading((named[normalize(phrase)], phrase), times, now=now)
-    return _first_reading(phrases, times, now=now)
-
-
-def _as_folder(label: str, folder: Folder) -> str:
-    """The label in the spelling of a folder's name: without letters that some servers refuse."""
-    return folder_meanings.label_as_name(label, delimiter=folder.delimiter) or label
-
-
-def read_label(label: str, times: PersonalTimes, *, now: datetime) -> ParsedTime:
-    """The time of a preset with this name, or the result of the grammar; tomorrow if neither accepts the label any
-    more.
-    """
-    named = {normalize(name): phrase for name, phrase in times.presets}
-    phrases = (named.get(normalize(label), label), BY_HAND, *(phrase for _, phrase in times.presets))
-    return _first_reading(phrases, times, now=now)
-
-
-def _first_reading(phrases: Sequence[str], times: PersonalTimes, *, now: datetime) -> ParsedTime:
-    first: SnoozeError | None = None
-    for phrase in phrases:
-        try:
-            return input.parse_phrase(phrase, now=now, zone=times.zone, locale=times.locale, back=times.back)
-        except SnoozeError as error:
-            first = first or error
-    raise first or SnoozeError("empty", "The folder has no name that is a time.")
 
 
 def _new_uids(session: Session, folder: str, *, uidvalidity: int) -> list[int]:

@@ -52,6 +52,7 @@ _SENTENCES = {
     "undone": N_("You undid that {route}."),
     "done": N_("You were done with it {route}."),
     "again": N_("You snoozed it again {route}."),
+    "sent singly": N_("You chose {route} that each reminder comes in a mail of its own."),
     "answered": N_("You answered it {route}, so it had come. It goes on with its next time."),
     "noted": N_("You changed its note {route}."),
     "skipped": N_("You skipped a time {route}: {was}."),

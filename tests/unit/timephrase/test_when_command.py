@@ -1,11 +1,13 @@
 """`snoozer when`: the same grammar at the command line, without a database, and never a traceback."""
 
 import json
+import re
 
 import pytest
 from click.testing import CliRunner, Result
 
 from snoozer.cli.when import command
+from snoozer.resources import resource_folder
 
 DESK = ["--now", "2026-03-05T10:20:00", "--zone", "America/New_York"]
 
@@ -128,3 +130,35 @@ def test_without_a_moment_it_is_now_in_utc() -> None:
     result = _when("in 1 hour")
     assert result.exit_code == 0
     assert result.stdout.splitlines()[0].endswith("+00:00")
+
+
+GUIDE = (resource_folder("docs") / "guide" / "people.md").read_text()
+
+
+@pytest.mark.parametrize("folder", sorted(set(re.findall(r'"(Snooze/[^"]+)"', GUIDE))))
+def test_each_folder_of_the_guides_rules_means_a_time(folder: str) -> None:
+    assert _when("--folder", folder, *DESK).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "locale", "at"),
+    [
+        ("fri 9am", "en_US", "2026-03-06T09:00:00-05:00"),
+        ("Snooze/fri 9am", "en_US", "2026-03-06T09:00:00-05:00"),
+        ("snooze/9/30", "en_US", "2026-09-30T08:00:00-04:00"),
+        ("This evening", "en_US", "2026-03-05T18:00:00-05:00"),
+        ("Später heute", "de_DE", "2026-03-05T13:30:00-05:00"),
+        ("Spaeter heute", "de_DE", "2026-03-05T13:30:00-05:00"),
+    ],
+)
+def test_a_folder_is_read_as_the_process_of_mailboxes_reads_it(name: str, locale: str, at: str) -> None:
+    """Also by the spelling of a usual time that each server accepts."""
+    result = _when("--folder", name, "--locale", locale, *DESK)
+    assert result.stdout.split()[0] == at
+
+
+@pytest.mark.parametrize("name", ["when pigs fly", "Snooze", "Snooze/", "/", "\x00", "Snooze/Snoozed"])
+def test_a_folder_that_means_no_time_says_what_becomes_of_its_messages(name: str) -> None:
+    result = _when("--folder", name, *DESK)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "goes back to the inbox" in result.stderr

@@ -1,3 +1,10 @@
+-- name: add_service
+-- Add a service that notifies a person. Returns its id; zero rows if the account has `most` devices.
+INSERT INTO push_devices (account_id, name, service, address, shows_subject)
+SELECT :account_id, :label, :service, :address, :shows_subject
+WHERE (SELECT count(*) FROM push_devices WHERE account_id = :account_id) < :most
+RETURNING id
+
 -- name: create_key
 -- Keep a new pair of keys that signs pushes; returns its id.
 INSERT INTO push_keys (public_key, private_key)
@@ -14,6 +21,18 @@ SET state = 'failed',
     finished_at = clock_timestamp()
 WHERE device_id = :target
   AND state = 'reserved'
+RETURNING id
+
+-- name: enter_test
+-- Enter a test of a person's service, which is a push without a snooze. Zero rows if another one waits, or the service is
+-- not theirs.
+INSERT INTO push_sends (device_id, account_id, scheduled_for, try_at, expires_at)
+SELECT id, account_id, clock_timestamp(), clock_timestamp(), clock_timestamp() + INTERVAL '10 minutes'
+FROM push_devices
+WHERE id = :id
+  AND account_id = :account_id
+  AND service IS NOT NULL
+ON CONFLICT (device_id) WHERE snooze_id IS NULL AND state IN ('reserved', 'sending') DO NOTHING
 RETURNING id
 
 -- name: give_back
@@ -89,6 +108,15 @@ WHERE id = :id
   AND account_id = :account_id
 RETURNING id
 
+-- name: replace_address
+-- Replace the encrypted address of a service by the same one under a newer key of the ring, unless another process already
+-- has.
+UPDATE push_devices
+SET address = :address
+WHERE id = :id
+  AND address = :known
+RETURNING id
+
 -- name: replace_private_key
 -- Replace an encrypted private key by the same one under a newer key of the ring, unless another process already has.
 UPDATE push_keys
@@ -114,7 +142,7 @@ WHERE (
     SELECT count(*)
     FROM push_devices
     WHERE account_id = :account_id
-      AND endpoint <> :endpoint
+      AND endpoint IS DISTINCT FROM :endpoint
 ) < :most
 ON CONFLICT ON CONSTRAINT uq_push_devices_endpoint DO UPDATE
 SET account_id = EXCLUDED.account_id,

@@ -5,7 +5,8 @@ from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
 from snoozer.db.queries import mailboxes as connected_mailboxes
-from snoozer.mailboxes import mail_providers, registry
+from snoozer.db.statements import database_time
+from snoozer.mailboxes import folder_times, mail_providers, registry
 from snoozer.mailboxes.imap.connection import Login, Server
 from snoozer.mailboxes.mail_providers import Provider
 from snoozer.mailboxes.problems import Problem, explain
@@ -16,7 +17,7 @@ from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import flash, found_or_404
-from snoozer.web.mailboxes.connected import checks
+from snoozer.web.mailboxes.connected import checks, dry_run
 from snoozer.web.mailboxes.connected.choices import TOMORROW, ChoicesForm
 from snoozer.web.mailboxes.connected.forms import SECURITIES, ServerForm, password_error
 from snoozer.web.mailboxes.connected.sign_in import client_of
@@ -186,6 +187,7 @@ def _mailbox_page(account: Account, id: int, *, error: str | None = None, form: 
     with context.transaction() as connection:
         row = found_or_404(connected_mailboxes.find(connection, id=id, account_id=account.id))
         left = connected_mailboxes.count_left_flagged(connection, id=id)
+        times, now = folder_times.personal_times(connection, account_id=account.id), database_time(connection)
     presets = checks.presets(account)
     labels = [label for label, _ in presets]
     form = form or ChoicesForm.of(row, presets)
@@ -199,4 +201,6 @@ def _mailbox_page(account: Account, id: int, *, error: str | None = None, form: 
         # The chosen time stays an option even if its preset is gone.
         times_of_folders=labels if form.flag_time in labels or form.errors else [form.flag_time, *labels],
         left=left,
+        folder=dry_run.of_folder(request.args.get("folder"), times, now=now),
+        flag_means=dry_run.of_flag(row.snooze_flag_time, times, now=now),
     )

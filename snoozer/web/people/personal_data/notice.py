@@ -6,7 +6,7 @@ import secrets
 from datetime import UTC, datetime
 from threading import Thread
 
-from snoozer.mail import compose, headers
+from snoozer.mail import headers, notices
 from snoozer.mail.smtp import client as smtp_client
 from snoozer.mail.smtp.url import SmtpServer
 from snoozer.settings import Settings
@@ -23,7 +23,7 @@ def send_notice(*, to: str, due: str, language: str, settings: Settings) -> None
 def _send(*, to: str, due: str, language: str, settings: Settings) -> None:
     try:
         mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
-        message = compose.compose_notice(
+        message = notices.compose_notice(
             "deletion",
             {"due": due, "link": f"{settings.base_url}/settings/data/delete"},
             to=to,
@@ -34,6 +34,7 @@ def _send(*, to: str, due: str, language: str, settings: Settings) -> None:
             language=language,
         )
         server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
-        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=message)
+        signed = settings.sign(message)
+        smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=signed)
     except Exception as error:
         log.error("The notice of a deletion could not be sent: %s", type(error).__name__)

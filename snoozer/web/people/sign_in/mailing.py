@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from threading import BoundedSemaphore, Timer
 from typing import Literal
 
-from snoozer.mail import compose, headers
+from snoozer.mail import headers, notices
 from snoozer.mail.smtp import client as smtp_client
 from snoozer.mail.smtp.transport import Reply
 from snoozer.mail.smtp.url import SmtpServer
@@ -58,7 +58,7 @@ def deliver_notice(
     """Mails a notice about an account and returns the server's reply. Raises as `smtp_client.deliver` does."""
     server = SmtpServer.from_url(settings.smtp_url.get_secret_value())
     mail_from, domain = headers.mail_from_address(settings.mail_from), headers.mail_from_domain(settings.mail_from)
-    message = compose.compose_notice(
+    message = notices.compose_notice(
         template,
         words,
         to=to,
@@ -68,4 +68,5 @@ def deliver_notice(
         message_id=f"<sign-in.{secrets.token_hex(16)}@{domain}>",
         language=language,
     )
-    return smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=message, deadline=deadline)
+    signed = settings.sign(message)
+    return smtp_client.deliver(server, helo=domain, mail_from=mail_from, rcpt_to=to, message=signed, deadline=deadline)

@@ -15,7 +15,7 @@ from snoozer.db.statements import database_time
 from snoozer.mail import links
 from snoozer.mail.links import InvalidLink, Link
 from snoozer.people import quotas
-from snoozer.snoozes import occurrences
+from snoozer.snoozes import occurrences, stopping
 from snoozer.snoozes.occurrences import Occurrence
 from snoozer.web import context
 from snoozer.web.snoozes.forms import SnoozeForm, read_submission, snooze_form
@@ -73,6 +73,32 @@ def undo(token: str) -> ResponseReturnValue:
     return redirect(url_for(".show", token=token), code=303)
 
 
+@blueprint.get(f"/<token>/{links.STOP}")
+def ask_to_stop(token: str) -> ResponseReturnValue:
+    """What List-Unsubscribe would stop, or has stopped."""
+    with _occurrence(token) as (connection, _, occurrence):
+        return _stop_page(connection, token, occurrence)
+
+
+@blueprint.post(f"/<token>/{links.STOP}")
+def stop(token: str) -> ResponseReturnValue:
+    """The one click of List-Unsubscribe. The answer is the page itself, since a mail program that clicks must not be
+    redirected (RFC 8058)."""
+    with _occurrence(token, acting=True) as (connection, _, occurrence):
+        if not links.is_old(occurrence.mailed_at, g.times.now):
+            stopping.stop(connection, occurrence=occurrence, route=ROUTE)
+        return _stop_page(connection, token, occurrence)
+
+
+@blueprint.post(f"/<token>/{links.STOP}/undo")
+def resume(token: str) -> ResponseReturnValue:
+    """Undoes what List-Unsubscribe stopped."""
+    with _occurrence(token, acting=True) as (connection, _, occurrence):
+        if not links.is_old(occurrence.mailed_at, g.times.now):
+            stopping.resume(connection, occurrence=occurrence, route=ROUTE)
+    return redirect(url_for(".ask_to_stop", token=token), code=303)
+
+
 @contextmanager
 def _occurrence(
     token: str, *, act: str | None = None, acting: bool = False
@@ -112,3 +138,14 @@ def _page(
         form=form,
     )
     return page, form.status
+
+
+def _stop_page(connection: Connection, token: str, occurrence: Occurrence) -> str:
+    return render_template(
+        "snoozes/reminder_links/stop.html",
+        token=token,
+        occurrence=occurrence,
+        found=stopping.find(connection, occurrence=occurrence),
+        old=links.is_old(occurrence.mailed_at, g.times.now),
+        unchanged="keep" in request.args,
+    )

@@ -50,7 +50,7 @@ SET claim_token = gen_random_uuid(),
 FROM due
 JOIN push_sends AS its ON its.id = due.id
 JOIN push_devices AS device ON device.id = its.device_id
-JOIN push_keys AS signing ON signing.id = device.key_id
+LEFT JOIN push_keys AS signing ON signing.id = device.key_id
 JOIN accounts ON accounts.id = device.account_id
 LEFT JOIN email_snoozes AS snooze ON snooze.id = its.snooze_id
 WHERE send.id = due.id
@@ -62,11 +62,13 @@ RETURNING
     send.scheduled_for,
     send.attempts,
     GREATEST(1, CAST(extract(epoch FROM send.expires_at - clock_timestamp()) AS integer)) AS seconds_left,
-    device.endpoint,
-    device.public_key,
-    device.auth_secret,
+    COALESCE(device.endpoint, '') AS endpoint,
+    COALESCE(device.public_key, '') AS public_key,
+    COALESCE(device.auth_secret, '') AS auth_secret,
     device.failures,
-    device.key_id,
-    signing.private_key AS signing_key,
+    COALESCE(device.key_id, 0) AS key_id,
+    COALESCE(signing.private_key, '') AS signing_key,
+    COALESCE(device.service, '') AS service,
+    COALESCE(device.address, '') AS address,
     accounts.locale,
     CASE WHEN device.shows_subject THEN snooze.subject END AS subject

@@ -1,6 +1,6 @@
 -- A push did not reach the push service, was not accepted, or got no answer. If it was marked and has no `status`, it is
 -- uncertain: it may have been accepted, and is not sent again. If it `ends` or its device is `gone`, it has failed; a
--- device that is gone is removed, another one shows the reason. Otherwise it is tried again after `delay`, unless it
+-- device that is gone is removed, another one shows the reason, unless operators switched its service off. Otherwise it is tried again after `delay`, unless it
 -- expires before; its device and the other pushes for it wait for `pause`. Returns whether the device is left; zero rows
 -- if the claim is lost.
 WITH held AS MATERIALIZED (
@@ -44,7 +44,7 @@ removed AS (
 ),
 refused AS (
     UPDATE push_devices AS device
-    SET problem = :reason
+    SET problem = NULLIF(:reason, 'off')
     FROM outcome
     WHERE device.id = outcome.device_id
       AND outcome.is_refused

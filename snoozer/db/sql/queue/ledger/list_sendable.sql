@@ -66,7 +66,17 @@ SELECT
         FROM digests AS digest
         WHERE digest.snooze_id = promise.id
           AND digest.scheduled_for = promise.promised
-    ) AS digest_id
+    ) AS digest_id,
+    promise.recurrence IS NOT NULL AS repeats,
+    (
+        SELECT original.snippet
+        FROM messages AS original
+        WHERE original.user_email = promise.user_email
+          AND original.message_id = promise.message_id
+          AND original.is_kept
+          AND original.arrived_at <= promise.created_at
+        LIMIT 1
+    ) AS excerpt
 FROM promise
 CROSS JOIN LATERAL snooze_obstacle(promise.whole) AS its
 LEFT JOIN accounts ON accounts.email = promise.user_email
