@@ -69,7 +69,7 @@ def a_time(days: float = 1, **options: Any) -> ReminderTime:
 def snoozed(
     place: Place, mailbox: ConnectedMailbox, key: str, *, time: ReminderTime | None = None, only: bool = False
 ) -> int:
-    """What the route does."""
+    """Snooze as the route does."""
     target = snooze_target(mailbox, key, alone=True) if only else snooze_target(mailbox, key, whole=True)
     with place.engine.begin() as connection:
         message = vars(target.message)

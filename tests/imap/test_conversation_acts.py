@@ -1,4 +1,4 @@
-"""What a person, a reply or time does to a snoozed conversation concerns all its messages."""
+"""Acts of a person, replies and time concern all messages of a snoozed conversation."""
 
 import re
 from collections import Counter
