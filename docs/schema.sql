@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0090, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0097, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -573,6 +573,7 @@ CREATE TABLE messages (
     target_folder text,
     target_uidvalidity bigint,
     target_uidnext bigint,
+    snoozed_with bigint,
     CONSTRAINT ck_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
     CONSTRAINT ck_messages_connected_is_whole CHECK ((is_kept OR (num_nulls(fingerprint, internal_date, home, place, wanted, uidvalidity, uid) = 0))),
     CONSTRAINT ck_messages_folder CHECK (((NOT is_kept) OR (folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text])))),
@@ -1416,6 +1417,8 @@ CREATE INDEX ix_messages_folder ON messages USING btree (user_email, folder, sur
 CREATE INDEX ix_messages_returns ON messages USING btree (is_kept, GREATEST(returns_at, deferred_until)) WHERE (returns_at IS NOT NULL);
 
 CREATE INDEX ix_messages_sha256 ON messages USING btree (user_email, sha256) WHERE is_kept;
+
+CREATE INDEX ix_messages_snoozed_with ON messages USING btree (snoozed_with) WHERE (snoozed_with IS NOT NULL);
 
 CREATE INDEX ix_messages_without_snippet ON messages USING btree (id) WHERE (is_kept AND (snippet IS NULL));
 

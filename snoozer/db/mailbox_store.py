@@ -66,7 +66,8 @@ EVIDENCE = Place(folder="reminders", unread=False)
 @dataclass(frozen=True, kw_only=True)
 class Sighting:
     """A message that was seen in `folder`; `header_id` to `internal_date` are its fingerprint. `thread_ids` are the ids
-    of the messages before it and its own, with spaces between them."""
+    of the messages before it and its own, with spaces between them; `snoozed_with` is the snooze of another message of
+    its conversation with which it leaves."""
 
     user_email: str
     message_id: str
@@ -80,12 +81,13 @@ class Sighting:
     uidvalidity: int
     uid: int
     thread_ids: str | None = None
+    snoozed_with: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A message that is or was snoozed, or was moved elsewhere: where it is (`place`, `folder`), where it should be
-    (`wanted`), the move that began (`moving_to`), and when it returns."""
+    (`wanted`), the move that began (`moving_to`), and when it returns, and whether its return `marks_unread`."""
 
     id: int
     user_email: str
@@ -109,6 +111,7 @@ class Entry:
     returns_at: datetime | None
     snooze_id: int | None
     is_due: bool
+    marks_unread: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -353,6 +356,11 @@ def forget(connection: Connection, *, id: int, fence: int) -> bool:
     return execute(connection, "messages/forget", id=id, fence=fence).first() is not None
 
 
+def has_others(connection: Connection, *, id: int, snooze_id: int) -> bool:
+    """Whether a snooze is going to return other messages besides this one."""
+    return bool(execute(connection, "messages/has_others", id=id, snooze_id=snooze_id).scalar_one())
+
+
 def forget_given_back(connection: Connection, *, mailbox_id: int, domain: str, fence: int) -> None:
     """Forget messages that belong to no snooze, have ids of this domain and are back."""
     values = {"mailbox_id": mailbox_id, "domain": domain, "fence": fence}
@@ -370,7 +378,8 @@ def prune(connection: Connection, *, batch_size: int) -> int:
 
 
 def lock_chosen(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> list[Locked]:
-    """Lock messages of this person's connected mailboxes, in the order of their ids."""
+    """Lock messages of this person's connected mailboxes, in the order of their ids. A message that was snoozed with
+    another message has the Message-ID of that message."""
     values = {"user_email": user_email, "message_ids": list(message_ids)}
     return rows_as(execute(connection, "messages/lock_chosen", **values), Locked)
 

@@ -30,7 +30,7 @@ def snoozed(place: Place, target: SnoozeTarget, *, days: float = 1) -> int:
     at = input.reminder_time_at(now() + timedelta(days=days), now=now(), zone="UTC")
     with place.engine.begin() as connection:
         id, _ = snooze(connection, user_email=place.person.email, reminder_time=at, **vars(target.message))
-        assert enter(connection, target)
+        assert enter(connection, target, snooze_id=id)
     return id
 
 
@@ -167,11 +167,11 @@ def test_nothing_is_entered_where_the_snooze_fails(place: Place, mailbox: Connec
     target = snooze_target(mailbox, only_row(mailbox).key)
     place.run("UPDATE mailboxes SET state = 'leaving'")
     with place.engine.begin() as connection:
-        assert not enter(connection, target)
+        assert not enter(connection, target, snooze_id=1)
     assert place.rows("SELECT 1 FROM messages") == []
     place.run("UPDATE mailboxes SET state = 'active'")
     with pytest.raises(ZeroDivisionError), place.engine.begin() as connection:
-        assert enter(connection, target)
+        assert enter(connection, target, snooze_id=1)
         raise ZeroDivisionError
     assert place.rows("SELECT 1 FROM messages") == []
 

@@ -146,30 +146,24 @@ class Connection:
         """Create and subscribe `Snoozed`, `Snooze` and a folder for each label below it, if they are missing."""
         return folders.create_folders(self._session, labels)
 
-    def select(self, name: str) -> Selected:
+    def select(self, name: str, *, command: Literal["SELECT", "EXAMINE"] = "SELECT") -> Selected:
         """Opens a folder; everything about messages is about this one."""
         self.selected = None
-        found = self._opened = folders.select(self._session, name)
+        found = self._opened = folders.select(self._session, name, command=command)
         self.selected = name
         return found
 
     def examine(self, name: str) -> Selected:
         """Opens a folder for reading; this changes nothing in it."""
-        self.selected = None
-        found = self._opened = folders.select(self._session, name, command="EXAMINE")
-        self.selected = name
-        return found
+        return self.select(name, command="EXAMINE")
 
     def counts(self, names: Collection[str]) -> dict[str, Count]:
         """How many messages are in the folders, as far as the server can say it cheaply."""
         return folders.counts(self._session, names, selected=self.selected)
 
     def statuses(self, names: Collection[str]) -> dict[str, Status]:
-        """UIDVALIDITY, UIDNEXT and how many messages; missing folders are left out.
-
-        STATUS of the selected folder is not allowed: if the server has no LIST-STATUS, the folder is selected again
-        instead.
-        """
+        """UIDVALIDITY, UIDNEXT and how many messages; missing folders are left out. STATUS of the selected folder is
+        not allowed: if the server has no LIST-STATUS, the folder is selected again instead."""
         asked = list(dict.fromkeys(names))
         if self.selected is None or self.selected not in asked or folders.can_list_status(self._session):
             return folders.statuses(self._session, asked)
@@ -248,6 +242,10 @@ class Connection:
     def conversation(self, uid: int, *, number: int, exists: int, ids: Sequence[str]) -> list[int]:
         """The UIDs of the messages that belong together with one, itself included."""
         return reading.conversation(self._session, uid, number=number, exists=exists, ids=ids)
+
+    def conversations(self, uids: Collection[int]) -> list[frozenset[int]]:
+        """The UIDs of each conversation of these messages of the selected folder, without later messages than these."""
+        return reading.conversations(self._session, uids)
 
     def start_of(self, uid: int, *, size: int) -> tuple[Listed, bytes] | None:
         """A message and its first bytes, or None when it is not there. It is not marked as read."""

@@ -1,6 +1,7 @@
 """Lists of messages in the selected folder, and parts of a message, for a page. No message is marked as read."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +11,20 @@ from snoozer.mail.headers import thread_ids
 from snoozer.mail.snippet import snippet, snippet_of_part
 from snoozer.mail.structure import Headers
 from snoozer.mailboxes.imap.errors import ImapError
-from snoozer.mailboxes.imap.messages import HEAD_ITEMS, Head, batches, head_of, heads, is_head, search, uid_set, word
+from snoozer.mailboxes.imap.messages import (
+    HEAD_ITEMS,
+    Head,
+    batches,
+    head_of,
+    heads,
+    is_head,
+    search,
+    uid_set,
+    uids_from,
+    word,
+)
 from snoozer.mailboxes.imap.session import Reply, Session, fetched_leniently, quoted
-from snoozer.mailboxes.imap.threads import by_ids, read_trees, thread_command
+from snoozer.mailboxes.imap.threads import MAX_UIDS, by_ids, read_trees, thread_command
 
 # How far around a page to look for the rest of its conversations.
 THREAD_REACH = 1_000
@@ -153,6 +165,23 @@ def conversation(session: Session, uid: int, *, number: int, exists: int, ids: S
     near = heads(session, search(session, around, b"UNDELETED", *_naming(ids))[:MAX_CONVERSATION])
     trees = by_ids({head.uid: ids_of(head) for head in near})
     return sorted(next((tree for tree in trees if uid in tree), {uid}))
+
+
+def conversations(session: Session, uids: Collection[int]) -> list[frozenset[int]]:
+    """The conversations of messages of the selected folder, each with its older messages near the first of them. They
+    are the conversations that a list shows; a message that has no others is a conversation by itself."""
+    there = [uid for uid in uids_from(session, 0) if uid <= max(uids)]
+    thread = thread_command(session) if len(there) <= MAX_THREADED else None
+    reach = SEARCH_REACH if thread is None else THREAD_REACH
+    near = there[max(0, bisect_left(there, min(uids)) - reach) :][-MAX_UIDS:]
+    if thread is not None and near:
+        [reply] = session.run_at_once([(*thread, b"UID", b"%d:%d" % (near[0], near[-1]), b"UNDELETED")])
+        trees = read_trees(reply) if reply.ok else []
+    else:
+        trees = by_ids({head.uid: ids_of(head) for head in heads(session, near) if not head.deleted})
+    older = frozenset(near)
+    found = [frozenset(sorted(tree & older)[-MAX_CONVERSATION:]) for tree in trees if not tree.isdisjoint(uids)]
+    return found + [frozenset((uid,)) for uid in uids if not any(uid in tree for tree in found)]
 
 
 def ids_of(head: Head) -> tuple[str, ...]:

@@ -47,15 +47,17 @@ def choose_all(mailbox: ConnectedMailbox, folder: str | None, *, search: str | N
     return _looked_at(mailbox, matching(mailbox, folder, search=search, bound=bound, most=MAX_CHOSEN + 1))
 
 
-def snoozing(chosen: Chosen, what: Snooze, by: By, *, traceparent: str | None) -> Work:
-    """Prepares what `bulk.snooze` does."""
+def snoozing(chosen: Chosen, what: Snooze, by: By, *, traceparent: str | None, whole: bool) -> Work:
+    """Prepares what `bulk.snooze` does, with `whole` to the conversations of these messages."""
     mailbox = chosen.mailbox
-    targets = snooze_targets(mailbox, chosen.seen)
+    targets = snooze_targets(mailbox, chosen.seen, whole=whole)
 
     def work(connection: Connection) -> Done:
         messages = [target.message for target in targets]
         done = bulk.snooze(connection, messages, what, by, traceparent=traceparent, gone=chosen.missing)
-        if not mailbox_store.enter(connection, [target.sighting for target in targets], mailbox_id=mailbox.access.id):
+        snoozed = zip(targets, done.results, strict=True)
+        seen = [sighting for target, result in snoozed for sighting in target.sightings(result.id)]
+        if not mailbox_store.enter(connection, seen, mailbox_id=mailbox.access.id):
             raise MailboxError("busy", gettext("Another mailbox of yours is moving this message just now. Try again."))
         return done
 
@@ -67,8 +69,8 @@ def waking(chosen: Chosen, by: By) -> Work:
 
     def work(connection: Connection) -> Done:
         entries = entries_of(connection, chosen.mailbox, chosen.seen)
-        ids = [entry.message_id for entry in entries.values()]
-        return bulk.wake(connection, ids, by, gone=chosen.missing + len(chosen.seen) - len(ids))
+        ids = list(dict.fromkeys(entry.snoozed_as for entry in entries.values()))
+        return bulk.wake(connection, ids, by, gone=chosen.missing + len(chosen.seen) - len(entries))
 
     return work
 

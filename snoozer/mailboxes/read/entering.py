@@ -13,7 +13,7 @@ from snoozer.mailboxes import sightings
 from snoozer.mailboxes.imap.messages import Head
 from snoozer.mailboxes.read.connected import ConnectedMailbox
 from snoozer.mailboxes.read.keys import GONE, MessageKey
-from snoozer.mailboxes.read.looking import Seen, entries_of, existing, look, sighting_of
+from snoozer.mailboxes.read.looking import Seen, entries_of, existing, look, older_in_conversations, sighting_of
 from snoozer.mailboxes.read.mailbox import MailboxError
 from snoozer.snoozes.input import Message
 from snoozer.translations import gettext
@@ -21,27 +21,43 @@ from snoozer.translations import gettext
 
 @dataclass(frozen=True, kw_only=True)
 class SnoozeTarget:
-    """A message to be snoozed: for `acts.snooze`, and where `enter` finds it."""
+    """A message to be snoozed: for `acts.snooze`, and where `enter` finds it. `others` are older messages of its
+    conversation, which leave and return with it."""
 
     message: Message
     sighting: Sighting
     mailbox_id: int
+    others: tuple[Sighting, ...] = ()
+
+    def sightings(self, snooze_id: int) -> list[Sighting]:
+        """The messages to enter for this snooze."""
+        is_own = self.sighting.message_id == self.message.message_id
+        first = replace(self.sighting, snoozed_with=None if is_own else snooze_id)
+        return [first, *(replace(other, snoozed_with=snooze_id) for other in self.others)]
 
 
-def snooze_target(mailbox: ConnectedMailbox, key: str) -> SnoozeTarget:
-    """Look at a message that is about to be snoozed. Asks the mail server, so no transaction may be open. Raises
-    MailboxError."""
-    found = snooze_targets(mailbox, look(mailbox, [MessageKey.parse(key)]))
+def snooze_target(mailbox: ConnectedMailbox, key: str, *, whole: bool = False, alone: bool = False) -> SnoozeTarget:
+    """Look at a message that is about to be snoozed, with `whole` at its conversation, too. Asks the mail server, so no
+    transaction may be open. Raises MailboxError."""
+    found = snooze_targets(mailbox, look(mailbox, [MessageKey.parse(key)]), whole=whole, alone=alone)
     if not found:
         raise MailboxError("gone", gettext(GONE))
     return found[0]
 
 
-def snooze_targets(mailbox: ConnectedMailbox, seen: Sequence[Seen]) -> list[SnoozeTarget]:
+def snooze_targets(
+    mailbox: ConnectedMailbox, seen: Sequence[Seen], *, whole: bool = False, alone: bool = False
+) -> list[SnoozeTarget]:
     """As `snooze_target` for fetched messages: each has its own id. A second copy of a snoozed message
-    has another id."""
+    has another id. A message that is asleep with its conversation stands for all of it, unless it is to be `alone`."""
+    older = older_in_conversations(mailbox, seen) if whole else {}
+    taken_along = {other.at for others in older.values() for other in others}
+    leading = [each for each in seen if each.at not in taken_along]
+    seen = [*leading, *(other for each in leading for other in older.get(each.at, ()))]
     with mailbox.engine.begin() as transaction:
-        ids = {at: entry.message_id for at, entry in entries_of(transaction, mailbox, seen).items()}
+        entries = entries_of(transaction, mailbox, seen)
+    ids = {at: entry.message_id for at, entry in entries.items()}
+    about = {} if alone else {at: entry.snoozed_as for at, entry in entries.items()}
     places = {each.at: sighting_of(mailbox, each) for each in seen}
     pairs = [(each.head, places[each.at]) for each in seen if each.at not in ids]
     found = _identified(mailbox, pairs, taken=set(ids.values()))
@@ -53,22 +69,22 @@ def snooze_targets(mailbox: ConnectedMailbox, seen: Sequence[Seen]) -> list[Snoo
     return [
         SnoozeTarget(
             message=Message(
-                message_id=identified[each.at][0].message_id,
+                message_id=about.get(each.at, identified[each.at][0].message_id),
                 subject=headers.subject(each.head.subject),
                 sender_email=identified[each.at][1],
             ),
             sighting=identified[each.at][0],
             mailbox_id=mailbox.access.id,
+            others=tuple(identified[other.at][0] for other in older.get(each.at, ())),
         )
-        for each in seen
+        for each in leading
     ]
 
 
-def enter(connection: Connection, target: SnoozeTarget) -> bool:
-    """Enter a message that is snoozed in the same transaction, best after `acts.snooze`, because the snooze is locked
-    before its message everywhere. Return False if the message was entered for another mailbox in the meantime, or this
-    one is being disconnected; then nothing may be committed."""
-    return mailbox_store.enter(connection, [target.sighting], mailbox_id=target.mailbox_id)
+def enter(connection: Connection, target: SnoozeTarget, *, snooze_id: int) -> bool:
+    """Enter a message that `acts.snooze` snoozed in the same transaction, and its conversation. Return False if one was
+    entered for another mailbox in the meantime, or this one is being disconnected; then nothing may be committed."""
+    return mailbox_store.enter(connection, target.sightings(snooze_id), mailbox_id=target.mailbox_id)
 
 
 def _identified(

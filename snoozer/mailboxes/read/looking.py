@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 
 from sqlalchemy import Connection as DatabaseConnection
 
@@ -74,6 +74,37 @@ def existing(mailbox: ConnectedMailbox, places: Collection[MessageKey]) -> set[M
         }
 
     return mailbox.run(find) if places else set()
+
+
+def older_in_conversations(mailbox: ConnectedMailbox, seen: Sequence[Seen]) -> dict[MessageKey, list[Seen]]:
+    """The older messages of the conversations of these messages in their folders, by the newest of them in each
+    conversation. Messages that are about to leave their folder are left out. Asks the mail server, so no transaction
+    may be open. Raises MailboxError."""
+    chosen = {each.at: each.role for each in seen if each.role not in ("snoozed", "snooze_into")}
+    places = _by_folder(chosen)
+    with mailbox.engine.begin() as transaction:
+        hidden = {
+            folder: messages.leaving(transaction, mailbox_id=mailbox.access.id, folder=folder)
+            for (folder, _), _ in places
+        }
+
+    def read(connection: Connection) -> dict[MessageKey, list[Seen]]:
+        found: dict[MessageKey, list[Seen]] = {}
+        for (folder, uidvalidity), uids in places:
+            if connection.examine(folder).uidvalidity != uidvalidity:
+                continue
+            trees = {max(tree.intersection(uids)): tree - hidden[folder] for tree in connection.conversations(uids)}
+            heads = {head.uid: head for head in connection.heads({*chain(*trees.values())}) if not head.deleted}
+            for newest, tree in trees.items():
+                at = MessageKey(folder, uidvalidity, newest)
+                found[at] = [
+                    Seen(at=MessageKey(folder, uidvalidity, uid), head=heads[uid], role=chosen[at])
+                    for uid in sorted(tree & heads.keys())
+                    if uid < newest
+                ]
+        return found
+
+    return mailbox.run(read) if places else {}
 
 
 def archive_in(mailbox: ConnectedMailbox) -> str:

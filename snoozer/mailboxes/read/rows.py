@@ -82,7 +82,7 @@ def asleep_row(row: Row, entry: DatabaseRow | None) -> Row:
     """A message in the folder of snoozed messages, with its return time if it has an entry."""
     if entry is None:
         return row
-    known = _entered(row, entry) if not row.moving else _snoozed(row, entry)
+    known = replace(_entered(row, entry) if not row.moving else _snoozed(row, entry), thread_size=entry.thread_size)
     return known if known.remind_at is None else replace(known, scheduled_for=entry.wakes)
 
 
@@ -99,7 +99,7 @@ def conversation_row(row: Row, members: Sequence[Row], *, size: int) -> Row:
 
 def _entered(row: Row, entry: DatabaseRow) -> Row:
     returned_at = entry.returned_at if entry.place == "home" and row.unread and not entry.moving else None
-    known = replace(row, message_id=entry.message_id, moving=entry.moving, returned_at=returned_at)
+    known = replace(row, message_id=entry.snoozed_as, moving=entry.moving, returned_at=returned_at)
     return known if entry.snooze_id is None else _snoozed(known, entry)
 
 

@@ -76,7 +76,7 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
         if to != "aside":
             take_off(session, [entry.uid for entry in entries], source)
         if to == "home":
-            _mark_returned(session, [entry.uid for entry in entries if entry.is_due])
+            _mark_returned(session, [entry for entry in entries if entry.is_due])
         else:
             session.imap.change_keyword([entry.uid for entry in entries], RETURNED, add=False)
         arrivals = session.imap.move(
@@ -154,7 +154,7 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
                 raise
             there = set()  # Its owner may no longer open that folder; messages due elsewhere still return.
         here = [entry for entry in due if entry.uid in there]
-        _mark_returned(session, [entry.uid for entry in here])
+        _mark_returned(session, here)
         settle(session, {entry.id: entry.uid for entry in here}, where="home", place=Place(folder, uidvalidity))
         with session.transaction() as connection:
             for entry in due:
@@ -162,7 +162,8 @@ def surface(session: Session, entries: Sequence[Entry]) -> None:
                     mailbox_store.forget(connection, id=entry.id, fence=session.fence)
 
 
-def _mark_returned(session: Session, uids: Sequence[int]) -> None:
+def _mark_returned(session: Session, entries: Sequence[Entry]) -> None:
+    uids = [entry.uid for entry in entries if entry.marks_unread]
     session.imap.remove_flag(uids, SEEN)
     session.imap.change_keyword(uids, RETURNED, add=True)
 

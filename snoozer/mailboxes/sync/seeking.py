@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from sqlalchemy import Connection
 
@@ -165,18 +166,20 @@ def let_go(session: Session, entry: Entry) -> None:
 
 def release(session: Session, entry: Entry, *, because: str) -> None:
     """The owner takes the message over. A snooze is cancelled, with the reason, if the message left before its time;
-    otherwise its reminder is sent. A paused snooze stays paused, and its history says that only the reminder will come.
-    The snooze is locked before its message, as everywhere else."""
+    otherwise its reminder is sent. If others of its conversation are still asleep, the snooze goes on with them. A
+    paused snooze stays paused, and its history says that only the reminder will come. The snooze is locked before its
+    message, as everywhere else."""
     with session.transaction() as connection:
         paused = _paused(connection, entry) if entry.snooze_id is None else None
-        by = By(entry.user_email, "mailbox")
-        if entry.snooze_id is not None and not entry.is_due:
-            acts.act(connection, [entry.snooze_id], Cancel(detail={"why": because}, folder=None), by)
+        by, id = By(entry.user_email, "mailbox"), entry.snooze_id
+        stays = id is not None and mailbox_store.has_others(connection, id=entry.id, snooze_id=id)
+        if id is not None and not entry.is_due and not stays:
+            acts.act(connection, [id], Cancel(detail={"why": because}, folder=None), by)
         if not mailbox_store.forget(connection, id=entry.id, fence=session.fence):
             raise OwnerChanged
-        if entry.snooze_id is not None and entry.is_due:
-            where = {"actor": by.actor, "route": by.door, "why": because}
-            events.append(connection, snooze_id=entry.snooze_id, kind="left", **where)
+        if id is not None and (entry.is_due or stays):
+            detail: dict[str, Any] = {"why": because} | ({"conversation": True} if stays else {})
+            events.append(connection, snooze_id=id, kind="left", actor=by.actor, route=by.door, **detail)
         if paused is not None:
             where = {"actor": "user", "route": "mailbox", "why": because}
             events.append(connection, snooze_id=paused, kind="left", paused=True, **where)

@@ -82,6 +82,15 @@ _ENDED_THERE = {
     "moved": N_("You took its message out of the folder of what is snoozed, so it ended."),
     "gone": N_("Its message was deleted in your mailbox, or put where it is not found, so it ended."),
 }
+_LEFT_CONVERSATION = {
+    "moved": N_(
+        "You took a message of its conversation out of the folder of what is snoozed. The others come back without it."
+    ),
+    "gone": N_(
+        "A message of its conversation was deleted in your mailbox, or put where it is not found. The others come back "
+        "without it."
+    ),
+}
 _LEFT_PAUSED = {
     "moved": N_(
         "You took its message out of the folder of what is snoozed. It stays paused; once you resume it, only its "
@@ -168,7 +177,8 @@ def event_text(event: Any, times: TimeFormatter) -> str:
             end=_(end),
         )
     if event.route == "mailbox" and detail.get("why") in _ENDED_THERE:
-        sentence = (_LEFT_PAUSED if detail.get("paused") else _ENDED_THERE)[detail["why"]]
+        is_among, is_paused = detail.get("conversation"), detail.get("paused")
+        sentence = (_LEFT_CONVERSATION if is_among else _LEFT_PAUSED if is_paused else _ENDED_THERE)[detail["why"]]
         return _(sentence)
     if event.kind == "stayed" and detail.get("why") in _STAYED:
         sentence = _STAYED[detail["why"]]

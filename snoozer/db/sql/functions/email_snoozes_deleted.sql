@@ -17,7 +17,7 @@ BEGIN
         updated_at = CURRENT_TIMESTAMP
     FROM gone
     WHERE message.user_email = gone.user_email
-      AND message.message_id = gone.message_id
+      AND (message.message_id = gone.message_id OR message.snoozed_with = gone.id)
       AND message.snooze_id = gone.id;
     RETURN NULL;
 END

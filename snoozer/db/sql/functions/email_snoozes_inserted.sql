@@ -23,6 +23,7 @@ BEGIN
         UPDATE messages AS message
         SET returns_at = due.at,
             snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
+            snoozed_with = NULL,
             wanted = CASE WHEN message.wanted = 'home' AND message.place = 'home' THEN 'snoozed' ELSE message.wanted END,
             updated_at = CURRENT_TIMESTAMP
         FROM (

@@ -1,4 +1,5 @@
--- The message of a snooze returns at the new time, or does not return, after an act on the snooze.
+-- The message of a snooze returns at the new time, or does not return, after an act on the snooze; so do messages of its
+-- conversation that were snoozed with it.
 CREATE OR REPLACE FUNCTION email_snoozes_move_return() RETURNS trigger
     LANGUAGE plpgsql
     SECURITY DEFINER
@@ -16,7 +17,7 @@ BEGIN
         wanted = CASE WHEN NEW.outcome = 'cancelled' AND wanted = 'snoozed' THEN 'home' ELSE wanted END,
         updated_at = CURRENT_TIMESTAMP
     WHERE user_email = NEW.user_email
-      AND message_id = NEW.message_id
+      AND (snoozed_with = NEW.id OR (snoozed_with IS NULL AND message_id = NEW.message_id))
       AND (
           NOT NEW.inactive
           OR snooze_id = NEW.id

@@ -17,7 +17,7 @@ CREATE OR REPLACE FUNCTION mailbox_searches_enter(ids bigint[]) RETURNS void
           SELECT 1
           FROM messages AS known
           WHERE known.user_email = snooze.user_email
-            AND known.message_id = snooze.message_id
+            AND (known.message_id = snooze.message_id OR known.snoozed_with = snooze.id)
       )
     ON CONFLICT DO NOTHING
 $$;

@@ -1,4 +1,4 @@
--- A new message returns at the time of its live snooze, if there is one.
+-- A new message returns at the time of its live snooze, if there is one, or of that of its conversation.
 CREATE OR REPLACE FUNCTION messages_fill_return() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -7,7 +7,10 @@ BEGIN
     INTO NEW.returns_at, NEW.snooze_id
     FROM email_snoozes AS snooze
     WHERE snooze.user_email = NEW.user_email
-      AND snooze.message_id = NEW.message_id
+      AND (
+          snooze.id = NEW.snoozed_with
+          OR (NEW.snoozed_with IS NULL AND snooze.message_id = NEW.message_id)
+      )
       AND NOT snooze.inactive;
     RETURN NEW;
 END

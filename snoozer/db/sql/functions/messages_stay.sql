@@ -10,7 +10,10 @@ BEGIN
         INTO NEW.returns_at, NEW.snooze_id
         FROM email_snoozes AS snooze
         WHERE snooze.user_email = NEW.user_email
-          AND snooze.message_id = NEW.message_id
+          AND (
+              snooze.id = NEW.snoozed_with
+              OR (NEW.snoozed_with IS NULL AND snooze.message_id = NEW.message_id)
+          )
           AND NOT snooze.inactive;
     ELSE
         NEW.returns_at := NULL;

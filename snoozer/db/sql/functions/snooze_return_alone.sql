@@ -1,6 +1,6 @@
 -- Whether the return of a message keeps its promise without a reminder: `returned`, `awaited`, or NULL if it does not.
 -- A message that went missing before its time is awaited, too, while it is sought: if its owner has deleted it, the
--- snooze is over.
+-- snooze is over. A conversation is awaited while any of its messages is.
 CREATE OR REPLACE FUNCTION snooze_return_alone(person text, message text, promise timestamp with time zone) RETURNS text
     LANGUAGE plpgsql
     STABLE
@@ -15,7 +15,18 @@ BEGIN
     FROM messages AS its
     JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
     WHERE its.user_email = person
-      AND its.message_id = message;
+      AND (
+          (its.message_id = message AND its.snoozed_with IS NULL)
+          OR its.snoozed_with = (
+              SELECT snooze.id
+              FROM email_snoozes AS snooze
+              WHERE snooze.user_email = person
+                AND snooze.message_id = message
+                AND NOT snooze.inactive
+          )
+      )
+    ORDER BY its.returns_at IS NOT DISTINCT FROM promise DESC, its.missing_since NULLS FIRST
+    LIMIT 1;
     IF NOT FOUND OR NOT (entry.is_alone OR entry.missing_since IS NOT NULL) THEN
         RETURN NULL;
     END IF;

@@ -166,16 +166,42 @@ SELECT id, substring(original FROM 1 FOR :size) AS original
 FROM message_originals
 JOIN unread USING (id)
 
+-- name: has_others
+-- Whether the snooze of this message is going to return other messages of its conversation, too.
+SELECT EXISTS (
+    SELECT 1
+    FROM email_snoozes AS snooze
+    JOIN messages AS other
+        ON other.user_email = snooze.user_email
+        AND (other.message_id = snooze.message_id OR other.snoozed_with = snooze.id)
+    WHERE snooze.id = :snooze_id
+      AND other.snooze_id = snooze.id
+      AND other.id <> :id
+      AND NOT other.is_kept
+)
+
 -- name: lock_chosen
--- Lock messages of connected mailboxes that their owner has chosen, in the order of their ids; `want_back` takes them.
--- `is_back` is true if no snooze is going to return the message.
-SELECT id, message_id, wanted, place, returns_at IS NULL AS is_back
-FROM messages
-WHERE NOT is_kept
-  AND user_email = :user_email
-  AND message_id = ANY(:message_ids)
-ORDER BY id
-FOR NO KEY UPDATE
+-- Lock messages of connected mailboxes that their owner has chosen, and messages of their conversations that were snoozed
+-- with them, under their Message-IDs; in the order of their ids; `want_back` takes them. `is_back` is true if no snooze is
+-- going to return the message.
+SELECT
+    message.id, COALESCE(snooze.message_id, message.message_id) AS message_id, message.wanted, message.place,
+    message.returns_at IS NULL AS is_back
+FROM messages AS message
+LEFT JOIN email_snoozes AS snooze ON snooze.id = message.snoozed_with
+WHERE NOT message.is_kept
+  AND message.user_email = :user_email
+  AND (
+      message.message_id = ANY(:message_ids)
+      OR message.snoozed_with = ANY(ARRAY(
+          SELECT id
+          FROM email_snoozes
+          WHERE user_email = :user_email
+            AND message_id = ANY(:message_ids)
+      ))
+  )
+ORDER BY message.id
+FOR NO KEY UPDATE OF message
 
 -- name: lock_many
 -- Lock kept messages of their owner, in the order of their ids. `was` is what `put_back` takes; `is_back` is true if no
@@ -225,7 +251,8 @@ RETURNING message.id
 
 -- name: move_many
 -- Move kept messages to a folder of their owner. Only messages that a snooze will return go to `snoozed`, here or in
--- the mailbox that they are in. A message that is done becomes read; a message in the inbox keeps its place there.
+-- the mailbox that they are in, with their conversations. A message that is done becomes read; a message in the inbox
+-- keeps its place there.
 UPDATE messages
 SET folder = CASE WHEN is_kept THEN :folder ELSE folder END,
     unread = CASE WHEN :folder = 'done' THEN FALSE ELSE unread END,
@@ -233,7 +260,16 @@ SET folder = CASE WHEN is_kept THEN :folder ELSE folder END,
     wanted = CASE WHEN NOT is_kept THEN 'snoozed' END,
     updated_at = CURRENT_TIMESTAMP
 WHERE user_email = :user_email
-  AND message_id = ANY(:message_ids)
+  AND (
+      message_id = ANY(:message_ids)
+      OR snoozed_with = ANY(ARRAY(
+          SELECT id
+          FROM email_snoozes
+          WHERE user_email = :user_email
+            AND message_id = ANY(:message_ids)
+            AND NOT inactive
+      ))
+  )
   AND (
       (NOT is_kept AND :folder = 'snoozed')
       OR (is_kept AND (folder <> :folder OR (returned AND :folder <> 'inbox') OR (unread AND :folder = 'done')))

@@ -11,7 +11,7 @@ WITH finished AS MATERIALIZED (
           SELECT 1
           FROM messages AS message
           WHERE message.user_email = email_snoozes.user_email
-            AND message.message_id = email_snoozes.message_id
+            AND (message.message_id = email_snoozes.message_id OR message.snoozed_with = email_snoozes.id)
             AND message.snooze_id = email_snoozes.id
       )
     ORDER BY finished_at, id

@@ -38,8 +38,8 @@ WHERE mailbox.owner = :owner
 -- A person's snoozes that wait for a reply before their time, and to which a given message replies:
 -- each names `named`, arrived at `arrived_at`, and is itself `own`. Locked in the order of their ids, with the first
 -- arrival. A thread consists of the snoozed message and the messages that its header names; the last of its ids is the
--- snoozed message's own as it came, even if it is not well formed. Clocks of servers may differ by seconds, so an
--- arrival shortly before the snooze counts.
+-- snoozed message's own as it came, even if it is not well formed. A reply to any message of a snoozed conversation counts.
+-- Clocks of servers may differ by seconds, so an arrival shortly before the snooze counts.
 WITH answer AS MATERIALIZED (
     SELECT *
     FROM unnest(CAST(:named AS text[]), CAST(:own AS text[]), CAST(:arrived_at AS timestamptz[]))
@@ -51,7 +51,9 @@ answered AS MATERIALIZED (
     LEFT JOIN messages AS kept
         ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id AND kept.is_kept
     LEFT JOIN messages AS message
-        ON message.user_email = snooze.user_email AND message.message_id = snooze.message_id AND NOT message.is_kept
+        ON message.user_email = snooze.user_email
+        AND (message.message_id = snooze.message_id OR message.snoozed_with = snooze.id)
+        AND NOT message.is_kept
     CROSS JOIN LATERAL (
         SELECT string_to_array(COALESCE(message.thread_ids, kept.thread_ids), ' ')
     ) AS thread(ids)
@@ -62,6 +64,12 @@ answered AS MATERIALIZED (
       AND NOT snooze.inactive
       AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
       AND answer.own IS DISTINCT FROM snooze.message_id
+      AND NOT EXISTS (
+          SELECT 1
+          FROM messages AS own
+          WHERE own.snoozed_with = snooze.id
+            AND own.header_id = answer.own
+      )
       AND answer.own IS DISTINCT FROM COALESCE(thread.ids[array_upper(thread.ids, 1)], message.header_id)
       AND answer.arrived_at >= COALESCE(snooze.reply_since, snooze.created_at) - INTERVAL '10 seconds'
     GROUP BY snooze.id

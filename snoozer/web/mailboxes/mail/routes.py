@@ -15,7 +15,7 @@ from snoozer.db.queries import snoozes
 from snoozer.mail import headers
 from snoozer.mailboxes import inbox
 from snoozer.mailboxes.read.connected import ConnectedMailbox
-from snoozer.mailboxes.read.entering import enter, snooze_target
+from snoozer.mailboxes.read.entering import SnoozeTarget, enter, snooze_target
 from snoozer.mailboxes.read.kept import KeptMailbox
 from snoozer.mailboxes.read.mailbox import MailboxError, Row
 from snoozer.people import quotas
@@ -90,17 +90,25 @@ def snooze(at: Opened, key: str) -> ResponseReturnValue:
     submitted = read_submission(request.form, times=time_formatter(), saved_times=saved_times())
     if isinstance(submitted, SnoozeForm):
         return views.snooze_page(at, key, form=submitted)
-    target = snooze_target(at.mailbox, key) if isinstance(at.mailbox, ConnectedMailbox) else None
+    target = _target(at.mailbox, key) if isinstance(at.mailbox, ConnectedMailbox) else None
     message = target.message if target is not None else _message(at.mailbox.row(key))
     try:
         with context.transaction() as connection:
             check_message(connection, at.account, message.message_id, request.form)
             snoozed = save_submission(connection, at.account, message, submitted)
-            if target is not None and not enter(connection, target):
+            if target is not None and not enter(connection, target, snooze_id=snoozed.id):
                 raise MailboxError("busy", _("Another mailbox of yours is moving this message just now. Try again."))
     except input.SnoozeError as error:
         return views.snooze_page(at, key, error=error)
     return views.after_snooze(at.pages, submitted, snoozed)
+
+
+def _target(mailbox: ConnectedMailbox, key: str) -> SnoozeTarget:
+    """The message, or its conversation up to the newest message that the form's page showed (`whole`)."""
+    if request.form.get("only") == "on":
+        return snooze_target(mailbox, key, alone=True)
+    newest = request.args.get("whole")
+    return snooze_target(mailbox, newest or key, whole=newest is not None)
 
 
 @page("/<key>/inbox", "POST")

@@ -13,7 +13,7 @@ from snoozer.db.queries import mailboxes as connected_mailboxes
 from snoozer.db.queries.returned import Return, last_returns
 from snoozer.mail import message_parser
 from snoozer.mail.html_sanitizer import MAX_HTML
-from snoozer.mailboxes.read.keys import NO_FOLDER
+from snoozer.mailboxes.read.keys import NO_FOLDER, MessageKey
 from snoozer.mailboxes.read.mailbox import Attachment, FolderView, Mailbox, MailboxError, Page, Row
 from snoozer.snoozes import acts
 from snoozer.snoozes.input import SnoozeError
@@ -114,6 +114,7 @@ def show(at: Opened, key: str) -> ResponseReturnValue:
         has_html=has_html,
         as_html=as_html,
         thread=message.thread,
+        whole=_newest_of([message.row, *message.thread]) if message.thread else None,
         asleep=asleep,
         unsent=unsent,
         returned=_last_return(at.account, message.row),
@@ -162,14 +163,20 @@ def snooze_page(
 ) -> ResponseReturnValue:
     """The snooze form as a separate page: the posted `form` if it needs correction or confirmation. With an `error`,
     the form as posted."""
-    row = at.mailbox.row(key)
+    row, whole = at.mailbox.row(key), request.args.get("whole")
     asleep, _ = _snoozes(at.account, row)
     # A form to be confirmed still contains the state that its owner saw first.
     version = request.form.get("version", "") if form else version_of(asleep) if asleep else ""
     form = refused(request.form, asleep, error) if error else form
     shown = form or snooze_form(time_formatter(), saved_times=saved_times(), snooze=asleep)
     page = render_template(
-        "mailboxes/mail/snooze.html", box=at.pages, row=row, asleep=asleep, form=shown, version=version
+        "mailboxes/mail/snooze.html",
+        box=at.pages,
+        row=row,
+        asleep=asleep,
+        form=shown,
+        version=version,
+        whole=whole,
     )
     return page, 200 if form is None else form.status
 
@@ -233,6 +240,11 @@ def asking(at: Opened, *, host: str) -> ResponseReturnValue:
 def status_of(error: MailboxError) -> int:
     """The HTTP status of a problem."""
     return _STATUSES.get(error.code, 503)
+
+
+def _newest_of(rows: Sequence[Row]) -> str:
+    """The key of the newest message of a conversation, as a list shows it."""
+    return max((row.key for row in rows), key=lambda key: MessageKey.parse(key).uid)
 
 
 def _back(rows: Sequence[Row]) -> list[str]:

@@ -108,10 +108,13 @@ def to_inbox_kept(account: Account) -> ResponseReturnValue:
 @login_required
 def snooze_connected(account: Account, mailbox_id: int) -> ResponseReturnValue:
     mailbox, traceparent = open_or_404(account, id=mailbox_id), telemetry.traceparent()
+    # The results of a search are messages, the rows of a folder are conversations.
+    whole = not request.form.get("q")
     return _act_until(
         account,
         lambda what: _on_mail(
-            mailbox, lambda chosen, by: connected.snoozing(chosen, what, by, traceparent=traceparent)
+            mailbox,
+            lambda chosen, by: connected.snoozing(chosen, what, by, traceparent=traceparent, whole=whole),
         ),
     )
 

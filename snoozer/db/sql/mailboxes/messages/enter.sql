@@ -1,13 +1,15 @@
 -- Enter messages that are snoozed on a page where they are, and want them in the snoozed folder. The process that
 -- watches the mailbox finds them within a second, and moves them. If a move has begun, its source place stays, because
--- the result of that move is found out first. A message that lies in a Snoozer folder already keeps its home.
+-- the result of that move is found out first. A message that lies in a Snoozer folder already keeps its home. A message
+-- that is snoozed with its conversation returns at the time of that snooze.
 INSERT INTO messages AS message (
     mailbox_id, user_email, message_id, header_id, fingerprint, size, internal_date,
-    home, place, wanted, folder, uidvalidity, uid, thread_ids
+    home, place, wanted, folder, uidvalidity, uid, thread_ids, snoozed_with
 )
 SELECT
     mailbox.id, seen.user_email, seen.message_id, seen.header_id, seen.fingerprint, seen.size, seen.internal_date,
-    seen.home, seen.place, 'snoozed', seen.folder, seen.uidvalidity, seen.uid, seen.thread_ids
+    seen.home, seen.place, 'snoozed', seen.folder, seen.uidvalidity, seen.uid, seen.thread_ids,
+    seen.snoozed_with
 FROM jsonb_populate_recordset(CAST(NULL AS messages), CAST(:seen AS jsonb)) AS seen
 JOIN mailboxes AS mailbox ON mailbox.id = :mailbox_id
 WHERE mailbox.state <> 'leaving'
@@ -19,6 +21,15 @@ SET header_id = EXCLUDED.header_id,
     internal_date = EXCLUDED.internal_date,
     thread_ids = COALESCE(EXCLUDED.thread_ids, message.thread_ids),
     wanted = 'snoozed',
+    snoozed_with = EXCLUDED.snoozed_with,
+    returns_at = CASE
+        WHEN COALESCE(EXCLUDED.snoozed_with, message.snoozed_with) IS NULL THEN message.returns_at
+        ELSE EXCLUDED.returns_at
+    END,
+    snooze_id = CASE
+        WHEN COALESCE(EXCLUDED.snoozed_with, message.snoozed_with) IS NULL THEN message.snooze_id
+        ELSE EXCLUDED.snooze_id
+    END,
     home = CASE WHEN EXCLUDED.place = 'home' AND message.moving_to IS NULL THEN EXCLUDED.home ELSE message.home END,
     place = CASE WHEN message.moving_to IS NULL THEN EXCLUDED.place ELSE message.place END,
     folder = CASE WHEN message.moving_to IS NULL THEN EXCLUDED.folder ELSE message.folder END,

@@ -1,12 +1,23 @@
 -- Messages that are not where they should be: begun moves, then due messages, messages to snooze and messages to bring
 -- back, the oldest promise first. Missing messages come last: they may be many, and must not crowd out what can be
--- moved. A missing message is due if it was due when it went missing.
+-- moved. A missing message is due if it was due when it went missing. A conversation keeps its order; of its messages
+-- only the snoozed one becomes unread, unless that was taken out.
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
     COALESCE(GREATEST(returns_at, deferred_until) <= COALESCE(missing_since, clock_timestamp()), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL
-        AND snooze_pause(user_email, NULL, 'mailbox') IS NULL AS is_due
+        AND snooze_pause(user_email, NULL, 'mailbox') IS NULL AS is_due,
+    snoozed_with IS NULL
+        OR NOT EXISTS (
+            SELECT 1
+            FROM email_snoozes AS snooze
+            JOIN messages AS newest
+                ON newest.user_email = snooze.user_email
+                AND newest.message_id = snooze.message_id
+                AND newest.mailbox_id = messages.mailbox_id
+            WHERE snooze.id = messages.snoozed_with
+        ) AS marks_unread
 FROM messages
 WHERE mailbox_id = :mailbox_id
   AND (
@@ -21,5 +32,5 @@ WHERE mailbox_id = :mailbox_id
           AND snooze_pause(user_email, NULL, 'mailbox') IS NULL
       )
   )
-ORDER BY moving_to IS NULL, place = 'missing', returns_at, id
+ORDER BY moving_to IS NULL, place = 'missing', returns_at, uid, id
 LIMIT :batch_size

@@ -1,6 +1,7 @@
 -- Record that messages are in `folder`, seen there under these UIDs. A due message that is back was returned: enter
 -- that in the ledger, once for each promise, with the reason for a delay, and end its return. If its snooze repeats,
--- set the next return, which is promised already.
+-- set the next return, which is promised already. A conversation was returned when all its messages are back, except
+-- missing ones.
 WITH found AS MATERIALIZED (
     SELECT
         message.id,
@@ -32,6 +33,17 @@ entered AS (
     FROM found
     JOIN email_snoozes AS snooze ON snooze.id = found.snooze_id
     WHERE found.returned
+      AND NOT EXISTS (
+          SELECT 1
+          FROM messages AS other
+          WHERE other.user_email = snooze.user_email
+            AND (other.message_id = snooze.message_id OR other.snoozed_with = snooze.id)
+            AND other.snooze_id = snooze.id
+            AND other.returns_at = found.returns_at
+            AND other.place <> 'missing'
+            AND other.id <> ALL(CAST(:ids AS bigint[]))
+            AND NOT other.is_kept
+      )
     ORDER BY snooze.id
     ON CONFLICT (user_email, message_id, scheduled_for, channel) DO NOTHING
 )
@@ -53,7 +65,9 @@ FROM found
 LEFT JOIN LATERAL (
     SELECT snooze.id AS snooze_id, snooze_return_at(snooze) AS at
     FROM email_snoozes AS snooze
-    JOIN messages AS its ON its.user_email = snooze.user_email AND its.message_id = snooze.message_id
+    JOIN messages AS its
+        ON its.user_email = snooze.user_email
+        AND (its.snoozed_with = snooze.id OR (its.snoozed_with IS NULL AND its.message_id = snooze.message_id))
     WHERE its.id = found.id
       AND NOT snooze.inactive
       AND snooze_return_at(snooze) <> found.returns_at
