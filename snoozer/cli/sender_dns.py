@@ -56,7 +56,7 @@ def sender_findings(sender: Sender, name_server: NameServer | None = None) -> It
 
 
 class _NoReplyError(Exception):
-    """Nothing is known of the records."""
+    """No name server answered."""
 
 
 class _Records:

@@ -1,4 +1,4 @@
-"""What the doctor says of the DNS records of a sender's domain, asked of a name server of ours."""
+"""The doctor's findings about the DNS records of a sender's domain, with a name server of ours."""
 
 from typing import Any
 
