@@ -26,6 +26,12 @@ REPLY_GUARDS = (
         "a message is no reply to its own thread",
         LOCK,
         "\n      AND answer.own IS DISTINCT FROM snooze.message_id\n"
+        "      AND NOT EXISTS (\n"
+        "          SELECT 1\n"
+        "          FROM messages AS own\n"
+        "          WHERE own.snoozed_with = snooze.id\n"
+        "            AND own.header_id = answer.own\n"
+        "      )\n"
         "      AND answer.own IS DISTINCT FROM COALESCE(thread.ids[array_upper(thread.ids, 1)], message.header_id)",
         "",
         DB + "test_a_message_is_no_reply_to_its_own_thread",
