@@ -89,7 +89,8 @@ def test_the_baseline_composes_the_bytes_of_a_worker(stage: Stage) -> None:
     drains.measure(ours("snoozer"), stage, rows=100, number=1, progress=lambda done: None)
     with baseline.connect(stage.environment.url) as database:
         sent = database.execute(
-            "SELECT send.*, snooze.created_at AS dated, NULL AS thread_ids, NULL AS digest_id, '{}'::text[] AS members "
+            "SELECT send.*, snooze.created_at AS dated, NULL AS thread_ids, NULL AS digest_id, "
+            "'{}'::text[] AS members, FALSE AS repeats, NULL AS excerpt "
             "FROM reminder_sends AS send "
             "JOIN email_snoozes AS snooze ON snooze.id = send.snooze_id"
         ).fetchall()
