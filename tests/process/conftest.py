@@ -141,4 +141,8 @@ def wait(is_there: Callable[[], bool]) -> None:
 
 def wait_until_stopped(process: "subprocess.Popen[str]") -> None:
     """Until a failpoint has stopped it."""
-    wait(lambda: os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG) is not None)
+    wait(lambda: is_stopped(process))
+
+
+def is_stopped(process: "subprocess.Popen[str]") -> bool:
+    return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG) is not None

@@ -16,9 +16,10 @@ from snoozer.snoozes.decision import Result
 from tests.acting import act
 from tests.factories import a_snooze, now, the_events, the_row, the_send
 from tests.mail.scripted_server import ScriptedServer
-from tests.process.conftest import TIMEOUT, Field, wait, wait_until_stopped
+from tests.process.conftest import TIMEOUT, Field, is_stopped, wait
 
 FAR = timedelta(seconds=3)
+MOST_LATE = 5
 NOTE = "Call"
 ACTS: dict[str, Act] = {
     "edit": Move(time=ReminderTime(remind_at=now() + timedelta(days=1))),
@@ -78,17 +79,25 @@ def test_a_worker_that_is_frozen_across_the_time_is_late_and_sends_once(place: F
     place.settings = PATIENT
     worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop@<frozen@mail.example>")
     wait(lambda: bool(_workers(place)))
-    at = now() + FAR
-    id = a_snooze(place.engine, message_id="<frozen@mail.example>", remind_at=at)
-    wait_until_stopped(worker)
-    assert (the_row(place.engine, id).claimed_at is not None) is (step == "held")
+    # A worker of a busy machine may meet a row late, with nothing held: then another one is tried.
+    late = 0
+    while True:
+        at = now() + FAR
+        id = a_snooze(place.engine, message_id="<frozen@mail.example>", remind_at=at)
+        wait(lambda: is_stopped(worker) or place.is_sent(id))  # noqa: B023
+        if is_stopped(worker) and (the_row(place.engine, id).claimed_at is not None) is (step == "held"):
+            break
+        worker.send_signal(signal.SIGCONT)
+        wait(lambda: place.is_sent(id))  # noqa: B023
+        late += 1
+        assert late < MOST_LATE
     wait(lambda: now() > at + timedelta(milliseconds=200))
-    assert place.sink.accepted() == []
+    assert len(place.sink.accepted()) == late
     worker.send_signal(signal.SIGCONT)
     wait(lambda: place.is_sent(id))
     worker.terminate()
     worker.communicate(timeout=TIMEOUT)
-    assert (worker.returncode, len(place.sink.accepted())) == (0, 1)
+    assert (worker.returncode, len(place.sink.accepted())) == (0, late + 1)
     assert the_row(place.engine, id).crash_count == 0
 
 
