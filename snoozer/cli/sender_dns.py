@@ -5,11 +5,11 @@ import ipaddress
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from dns.exception import DNSException
 from dns.name import Name
-from dns.resolver import NXDOMAIN, Answer, NoAnswer, Resolver
+from dns.resolver import NXDOMAIN, NoAnswer, Resolver
 from dns.reversename import from_address
 
 from snoozer.cli.finding import Finding
@@ -19,12 +19,6 @@ SECONDS = 4.0
 MAX_ADDRESSES = 4
 
 _ALL = re.compile(r"([-~?+]?)all", re.IGNORECASE)
-
-
-class NameServer(Protocol):
-    """The resolver for DNS records: a dns.resolver.Resolver."""
-
-    def resolve(self, qname: str | Name, rdtype: str, *, search: bool, lifetime: float) -> Answer: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +32,7 @@ class Sender:
     dkim: tuple[str, str] | None = None
 
 
-def sender_findings(sender: Sender, name_server: NameServer | None = None) -> Iterator[Finding]:
+def sender_findings(sender: Sender, name_server: Resolver | None = None) -> Iterator[Finding]:
     """A finding for each kind of record, with the record to add; by the machine's name server unless one is given."""
     records = _Records(name_server)
     looks: dict[str, Callable[[], Finding]] = {
@@ -60,7 +54,7 @@ class _NoReplyError(Exception):
 
 
 class _Records:
-    def __init__(self, name_server: NameServer | None) -> None:
+    def __init__(self, name_server: Resolver | None) -> None:
         self._name_server = name_server
         self._is_silent = False
 
