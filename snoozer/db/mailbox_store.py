@@ -347,7 +347,7 @@ def settle(
 
 
 def mark_missing(connection: Connection, ids: Sequence[int], *, fence: int) -> None:
-    """Record that messages are not where they were, and not found yet."""
+    """Record that messages are not where they were, and are sought."""
     execute(connection, "messages/mark_missing", ids=list(ids), fence=fence)
 
 

@@ -8,9 +8,11 @@ import os
 import random
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from snoozer.mailboxes.imap.connection import Connection
 from tests.factories import an_original
 from tests.imap.conftest import BOTH
 from tests.imap.watched import SECONDS, Place, a_worker
@@ -72,6 +74,23 @@ def test_two_moves_soon_after_one_another_are_both_noticed_at_once(place: Place)
     p50, p99, worst = took[len(took) // 2], took[int(len(took) * 0.99)], took[-1]
     print(f"\n{PAIRS} pairs of moves: noticed after p50 {p50:.2f} s, p99 {p99:.2f} s, worst {worst:.2f} s")
     assert not FULL or (p99 <= P99_SECONDS and worst <= WORST_SECONDS)
+
+
+def test_a_message_is_known_to_be_missing_before_it_is_sought(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    start_with(place, 2)
+    place.program.move("INBOX", place.folder("Snooze", "Tomorrow"), uids="1")
+    place.eventually(lambda: place.asleep() == 1)
+    really_find, missing = Connection.find_each, list[int]()
+
+    def find_each(self: Connection, *arguments: Any) -> Any:
+        missing.append(len(place.rows(MISSING)))
+        return really_find(self, *arguments)
+
+    monkeypatch.setattr(Connection, "find_each", find_each)
+    place.program.try_to_delete(place.snoozed, message_id="<1@mail.example>")
+    place.program.move("INBOX", place.folder("Snooze", "Tomorrow"), uids="2")
+    place.eventually(lambda: missing)
+    assert missing[0] == 1
 
 
 def test_what_is_deleted_at_any_moment_while_it_is_asleep_is_not_reminded_of(place: Place, tmp_path: Path) -> None:

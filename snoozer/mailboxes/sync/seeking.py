@@ -37,6 +37,9 @@ def seek(session: Session, lost: Sequence[Entry]) -> None:
     lost = lost[:SOUGHT_AT_ONCE]
     with session.transaction() as connection:
         given_up = {entry.id for entry in lost if _is_over(entry, now=database_time(connection))}
+        # No reminder is sent during the search, which takes time.
+        taken = [entry.id for entry in lost if entry.place == "snoozed"]
+        mailbox_store.mark_missing(connection, taken, fence=session.fence)
     for id in given_up:
         # Search each folder once more, whether it has changed or not.
         session.sought.pop(id, None)
@@ -150,9 +153,6 @@ def _not_found(session: Session, entry: Entry, *, is_over: bool, was_all_searche
     if entry.place in ("home", "aside"):
         if was_all_searched:
             let_go(session, entry)
-    elif entry.missing_since is None:
-        with session.transaction() as connection:
-            mailbox_store.mark_missing(connection, [entry.id], fence=session.fence)
     elif is_over and was_all_searched:
         session.sought.pop(entry.id, None)
         release(session, entry, because="gone")

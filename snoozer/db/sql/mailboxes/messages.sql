@@ -234,7 +234,7 @@ WHERE id = :id
 RETURNING id
 
 -- name: mark_missing
--- Record that messages left their known folders and were not found yet.
+-- Record that messages left their known folders and are sought.
 UPDATE messages AS message
 SET place = 'missing',
     missing_since = COALESCE(missing_since, clock_timestamp()),
