@@ -1,6 +1,7 @@
 """Find snoozed messages that are not in their place: a person moved or deleted them, or the UIDVALIDITY changed."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -75,21 +76,24 @@ def _found(session: Session, entry: Entry, place: Place, uid: int) -> None:
 def _find(session: Session, lost: Sequence[Entry]) -> tuple[dict[int, Found], bool]:
     """Find messages, except at places that belong to other entries; also return whether every folder was searched. One
     round trip asks all folders for their statuses; a folder in which a message was not found is searched again only
-    after its status changed."""
+    after others came into it."""
     found: dict[int, Found] = {}
     usual, others = _places(session, lost)
     now = session.imap.statuses([*usual, *others])
     for name in _ordered(usual, others, now, {entry.uidvalidity for entry in lost}):
+        came = replace(now[name], messages=0)
         left = [entry for entry in lost if entry.id not in found]
-        if name not in usual:
-            left = [entry for entry in left if session.sought.get(entry.id, {}).get(name) != now[name]]
+        left = [entry for entry in left if session.sought.get(entry.id, {}).get(name) != came]
         if not left:
             continue
         if session.is_late:
             return found, False
-        found |= _find_in(session, left, name)
+        there = _find_in(session, left, name)
+        if there is None:
+            continue
+        found |= there
         for entry in left:
-            session.sought.setdefault(entry.id, {})[name] = now[name]
+            session.sought.setdefault(entry.id, {})[name] = came
     return found, True
 
 
@@ -100,16 +104,15 @@ def _ordered(usual: Sequence[str], others: Sequence[str], now: Mapping[str, Stat
     return [name for name in [*usual, *rest] if name in now and now[name].messages]
 
 
-def _find_in(session: Session, entries: Sequence[Entry], name: str) -> dict[int, Found]:
-    """The messages that are in this folder, by one search for many."""
+def _find_in(session: Session, entries: Sequence[Entry], name: str) -> dict[int, Found] | None:
+    """The messages that are in this folder, by one search for many; None if it cannot be opened or searched."""
     try:
         hits = session.imap.find_each({entry.id: fingerprint(entry) for entry in entries}, name)
         place = Place(name, session.imap.select(name).uidvalidity) if hits else None
     except ImapError as error:
-        # Skip folders that cannot be opened or searched, and search the rest.
         if error.code == "throttled" or not session.imap.alive:
             raise
-        return {}
+        return None
     if place is None:
         return {}
     taken = _entered(session, place)
