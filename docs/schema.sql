@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0097, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0121, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -117,6 +117,7 @@ CREATE TABLE reminder_sends (
     delayed_by text,
     locale text,
     late_from timestamp with time zone,
+    late_by interval,
     CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
     CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
     CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
@@ -531,7 +532,8 @@ CREATE TABLE reminder_sends_archive (
     refusals smallint NOT NULL,
     delayed_by text,
     locale text,
-    late_from timestamp with time zone
+    late_from timestamp with time zone,
+    late_by interval
 )
 PARTITION BY RANGE (finished_at);
 

@@ -34,6 +34,7 @@ from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.reminder import Member, Send
 from snoozer.resources import resource_folder
 from snoozer.timephrase.date_format import DateFormat
+from snoozer.timephrase.describe import span_in_words
 from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_, catalogue, language_of, speaking
 from snoozer.translations import gettext as _
@@ -59,6 +60,13 @@ BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "an
 # Limit for a note in a digest: with `MAX_DIGEST_SIZE` notes the mail stays near the size that no mail program
 # truncates.
 _LISTED_NOTE_LENGTH = 300
+
+_LATE_FACT = N_("This comes %(span)s late.")
+# By `delayed_by` of the ledger; other reasons say nothing to a person.
+_LATE = {
+    "mail server": N_("This comes %(span)s late, because our mail server could not be reached."),
+    "recipient": N_("This comes %(span)s late, because your mail server did not take it at first."),
+}
 
 _SUNDAY = 6
 _MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
@@ -138,7 +146,7 @@ class ReminderWriter:
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
         buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
-        self._texts = {"sender": "", "excerpt": "", "note": ""} | buttons
+        self._texts = {"late": "", "sender": "", "excerpt": "", "note": ""} | buttons
         # By language, and by the buttons and words that not every reminder has.
         self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
         for given in ((), ("sender",), ("note",), ("sender", "note")):
@@ -186,7 +194,12 @@ class ReminderWriter:
             fields += self._unsubscribe(token)
         words = {"subject": quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
         excerpt = quoted(headers.sanitize_line(send.excerpt or ""))
-        optional = (("sender", _sender(send.sender_email)), ("excerpt", excerpt), ("note", _note(send.note)))
+        optional = (
+            ("late", _late(send.late_by, send.delayed_by, wording)),
+            ("sender", _sender(send.sender_email)),
+            ("excerpt", excerpt),
+            ("note", _note(send.note)),
+        )
         given = {name: word for name, word in optional if word}
         without = ("next_week",) if _is_sunday(send.scheduled_for, send.zone) else ()
         body = self._body(wording.language, tuple(given), without=without)
@@ -203,7 +216,8 @@ class ReminderWriter:
         token = _token(send, keys=keys)
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
         fields += self._unsubscribe(token)
-        body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
+        texts = {"reminders": reminders, "late": _late(send.late_by, send.delayed_by, wording)}
+        body = BodyTemplate("digest", words=(), texts=texts, language=wording.language)
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
 
     def _unsubscribe(self, token: str) -> list[Field]:
@@ -307,6 +321,15 @@ def _note(raw: str | None, *, limit: int = MAX_NOTE_LENGTH) -> str:
 def _promise(instant: datetime, zone_name: str, wording: "_Wording") -> Mapping[str, str]:
     zone = zone_or_utc(zone_name)
     return {"promised": wording.instant(instant.astimezone(zone)), "zone": wording.zone_label(instant, zone)}
+
+
+@lru_cache(maxsize=256)
+def _late(late_by: timedelta | None, delayed_by: str | None, wording: "_Wording") -> str:
+    """The sentence of a late mail, with the reason if a person can make use of it; "" if it is on time."""
+    if late_by is None:
+        return ""
+    with speaking(wording.language):
+        return _(_LATE.get(delayed_by or "", _LATE_FACT), span=span_in_words(late_by))
 
 
 def quoted(text: str) -> str:

@@ -182,6 +182,8 @@ def authorise(
         "locales": [send.locale for send, _ in dots],
         "digest_ids": [send.digest_id for send, _ in dots],
         "members": [None if send.digest_id is None or send.bytes_sha256 else len(send.members) for send, _ in dots],
+        "late_bys": [send.late_by for send, _ in dots],
+        "delayed_bys": [send.delayed_by for send, _ in dots],
     }
     return rows_as(execute(connection, "ledger/authorise", **values, **_policy(uncertainty)), Authorised)
 

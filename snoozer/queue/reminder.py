@@ -88,7 +88,8 @@ class Send:
     the ledger's entry, if there is one. `resends` is how often it was sent again because no reply came, `refusals` how
     often the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its
     own, as they are written. The reminder of a digest lists its `members` after this promise. `repeats` and the
-    `excerpt` of a kept original may change between two copies.
+    `excerpt` of a kept original may change between two copies. The mail's "tomorrow" counts from `as_of`: the time from
+    which it is late, plus `late_by` if it says that it is late, as the first copy did; `delayed_by` is why.
     """
 
     snooze_id: int
@@ -112,6 +113,9 @@ class Send:
     members: tuple[Member, ...] = ()
     repeats: bool = False
     excerpt: str | None = None
+    as_of: datetime | None = None
+    late_by: timedelta | None = None
+    delayed_by: str | None = None
 
 
 class DeliveryOutcome(StrEnum):
