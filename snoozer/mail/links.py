@@ -55,6 +55,7 @@ _HEAD = struct.Struct(">B4sqq")
 _MAC_BYTES = 16
 _MAX_TOKEN_LENGTH = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(9999, 12, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ADDRESS_LENGTH = -(-8 * (_HEAD.size + 1 + _MAC_BYTES) // 5)
 _mail_key = partial(derive, purpose=b"snoozer mail link")
@@ -160,7 +161,8 @@ def with_act(link: Link, path: str) -> Link:
         at = datetime.strptime(found["at"], _INSTANT).replace(tzinfo=UTC) if found["at"] else None
     except ValueError:
         raise InvalidLink from None
-    if at is not None and phrase is None:
+    # In the last and first years, another zone may have no such time.
+    if at is not None and (phrase is None or not _EPOCH < at < _LAST):
         raise InvalidLink
     return replace(link, action=action, phrase=phrase, at=at)
 

@@ -1,7 +1,7 @@
 """Links in reminders: scanners change nothing, people act once, and old or broken links explain themselves."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
@@ -144,7 +144,17 @@ def test_a_robot_changes_nothing_on_the_page_of_a_time(client: FlaskClient, engi
 
 
 @pytest.mark.parametrize(
-    "act", ["tomorrow-", "tomorrow-2026", "tomorrow-20269999T9999Z", "done-20260309T0700Z", "again-20260309T0700Z"]
+    "act",
+    [
+        *(
+            "tomorrow-",
+            "tomorrow-2026",
+            "tomorrow-20269999T9999Z",
+            "tomorrow-99991231T2359Z",
+            "tomorrow-00010101T0000Z",
+        ),
+        *("done-20260309T0700Z", "again-20260309T0700Z", "tomorrow-20260309T0700Z-20260309T0700Z", "-20260309T0700Z"),
+    ],
 )
 def test_a_button_whose_time_was_cut_off_or_changed_says_so(
     act: str, client: FlaskClient, engine: Engine, settings: Settings
@@ -152,6 +162,17 @@ def test_a_button_whose_time_was_cut_off_or_changed_says_so(
     answer = client.get(f"{a_link(engine, settings, a_sent_reminder(engine))}/{act}")
     assert answer.status_code == 404
     assert "This reminder has no such button" in answer.text
+
+
+@pytest.mark.parametrize("stated", ["99991130T2359Z", "20200229T1200Z"])
+def test_a_time_that_a_hand_wrote_into_a_link_is_refused(
+    stated: str, client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    assert client.get(f"{path}/tomorrow-{stated}").status_code == 200
+    at = datetime.strptime(stated, "%Y%m%dT%H%MZ").replace(tzinfo=UTC).isoformat()
+    assert client.post(f"{path}/again", data={"at": at}).status_code == 422
+    assert awake(engine) == 0
 
 
 def test_a_typed_phrase_is_shown_before_it_is_saved(client: FlaskClient, engine: Engine, settings: Settings) -> None:
