@@ -125,8 +125,8 @@ CROSS JOIN LATERAL (
     SELECT
         CASE
             WHEN entry.bytes_sha256 IS NOT NULL THEN entry.late_by
-            WHEN clock_timestamp() - its_time.since > INTERVAL '5 minutes'
-                THEN date_trunc('minute', clock_timestamp() - its_time.since)
+            WHEN its_time.since < CURRENT_TIMESTAMP - INTERVAL '5 minutes'
+                THEN date_trunc('minute', CURRENT_TIMESTAMP - its_time.since)
         END AS late_by
 ) AS delay
 WHERE its.obstacle IS NULL
