@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from snoozer.mail import links
@@ -104,6 +104,7 @@ def test_it_is_in_the_language_of_its_send_alone(a_digest: Sends) -> None:
     note=HOSTILE | st.none(),
     tail=st.sampled_from(["", " http://evil.example/a", "\n\n2. x", " <a href=//evil.example>x</a>", " {{ 7*7 }} %s"]),
 )
+@example(subject=None, sender=None, note="0@", tail="\n\n2. x")
 def test_no_stranger_adds_a_link_a_tag_or_a_header(
     a_digest: Sends, subject: str | None, sender: str | None, note: str | None, tail: str
 ) -> None:
