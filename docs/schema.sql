@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0097, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0110, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -117,6 +117,7 @@ CREATE TABLE reminder_sends (
     delayed_by text,
     locale text,
     late_from timestamp with time zone,
+    recipient text,
     CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
     CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
     CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
@@ -143,6 +144,13 @@ CREATE SEQUENCE accepted_timelines_id_seq
     CACHE 1;
 
 ALTER SEQUENCE accepted_timelines_id_seq OWNED BY accepted_timelines.id;
+
+CREATE TABLE account_addresses (
+    email text NOT NULL,
+    account_id bigint NOT NULL,
+    gets_mail boolean DEFAULT false NOT NULL,
+    verified_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
 
 CREATE TABLE account_deletions (
     account_id bigint NOT NULL,
@@ -531,7 +539,8 @@ CREATE TABLE reminder_sends_archive (
     refusals smallint NOT NULL,
     delayed_by text,
     locale text,
-    late_from timestamp with time zone
+    late_from timestamp with time zone,
+    recipient text
 )
 PARTITION BY RANGE (finished_at);
 
@@ -943,7 +952,8 @@ CREATE TABLE sign_ins (
     expires_at timestamp with time zone NOT NULL,
     used_at timestamp with time zone,
     known_hash text,
-    email_hash text
+    email_hash text,
+    address text
 );
 
 CREATE SEQUENCE sign_ins_id_seq
@@ -1115,6 +1125,9 @@ ALTER TABLE ONLY webhook_endpoints ALTER COLUMN id SET DEFAULT nextval('webhook_
 
 ALTER TABLE ONLY accepted_timelines
     ADD CONSTRAINT pk_accepted_timelines PRIMARY KEY (id);
+
+ALTER TABLE ONLY account_addresses
+    ADD CONSTRAINT pk_account_addresses PRIMARY KEY (email);
 
 ALTER TABLE ONLY account_deletions
     ADD CONSTRAINT pk_account_deletions PRIMARY KEY (account_id);
@@ -1320,6 +1333,8 @@ ALTER TABLE ONLY webhook_deliveries
 ALTER TABLE ONLY webhook_endpoints
     ADD CONSTRAINT uq_webhook_endpoints_url UNIQUE (account_id, url);
 
+CREATE INDEX ix_account_addresses_account ON account_addresses USING btree (account_id);
+
 CREATE INDEX ix_account_identities_account ON account_identities USING btree (account_id);
 
 CREATE INDEX ix_account_phrases_used_at ON account_phrases USING btree (account_id, used_at);
@@ -1492,6 +1507,8 @@ CREATE INDEX ix_webhook_endpoints_notice ON webhook_endpoints USING btree (notic
 
 CREATE INDEX ix_webhook_endpoints_on ON webhook_endpoints USING btree (turn_at, id) WHERE is_on;
 
+CREATE UNIQUE INDEX uq_account_addresses_gets_mail ON account_addresses USING btree (account_id) WHERE gets_mail;
+
 CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (serialization_key) WHERE ((claimed_at IS NOT NULL) AND (serialization_key IS NOT NULL));
 
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
@@ -1507,6 +1524,9 @@ CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHE
 CREATE UNIQUE INDEX uq_snooze_events_report ON snooze_events USING btree (snooze_id, kind, ((detail ->> 'promise'::text)), ((detail ->> 'code'::text))) WHERE (route = 'report'::text);
 
 CREATE UNIQUE INDEX uq_webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, snooze_id, scheduled_for) WHERE (event = 'due'::text);
+
+ALTER TABLE ONLY account_addresses
+    ADD CONSTRAINT fk_account_addresses_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY account_deletions
     ADD CONSTRAINT fk_account_deletions_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

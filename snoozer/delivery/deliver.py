@@ -108,7 +108,7 @@ class Job:
 
     @property
     def rcpt_to(self) -> str:
-        return self.send.user_email
+        return self.send.address
 
     @property
     def dot(self) -> Dot:

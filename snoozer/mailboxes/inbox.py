@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, select, union_all
 
 from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import EVIDENCE, Envelope, Place
-from snoozer.db.models import Account, MailboxMessage, is_kept_by
+from snoozer.db.models import Account, MailboxMessage, OwnAddress, is_kept_by
 from snoozer.db.statements import database_time
 from snoozer.mail import headers, message_parser
 from snoozer.mail.message_parser import ParsedHead
@@ -41,11 +41,15 @@ class Person:
 
 
 def person_of(connection: Connection, *, email: str) -> Person | None:
-    """The owner of this address; None if there is no account, or it is closed or unverified."""
-    account = select(Account.email, Account.zone, Account.locale).where(
-        Account.email == func.lower(email), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
+    """The owner of this address, of the account or another verified one; None if there is no account, or it is closed
+    or unverified."""
+    accounts = select(Account.email, Account.zone, Account.locale).where(
+        Account.verified_at.is_not(None), Account.disabled_at.is_(None)
     )
-    row = connection.execute(account).first()
+    by_other = accounts.join(OwnAddress, OwnAddress.account_id == Account.id).where(
+        OwnAddress.email == func.lower(email)
+    )
+    row = connection.execute(union_all(accounts.where(Account.email == func.lower(email)), by_other)).first()
     return None if row is None else Person(email=row.email, zone=row.zone, locale=row.locale)
 
 

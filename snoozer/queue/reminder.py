@@ -86,7 +86,8 @@ class Send:
     snooze was entered if that was later. All of it comes from the claimed row and its promise, or from the ledger once
     a dot was authorised (`bytes_sha256`), so it renders the same bytes in every process. `former_token` is the token of
     the ledger's entry, if there is one. `resends` is how often it was sent again because no reply came, `refusals` how
-    often the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its
+    often the server refused its recipient for now. It goes to `recipient`, if that is not the address of the account.
+    `thread_ids` are the ids of the messages before the original and its
     own, as they are written. The reminder of a digest lists its `members` after this promise. `repeats` and the
     `excerpt` of a kept original may change between two copies.
     """
@@ -108,10 +109,15 @@ class Send:
     refusals: int = 0
     thread_ids: str | None = None
     locale: str | None = None
+    recipient: str | None = None
     digest_id: int | None = None
     members: tuple[Member, ...] = ()
     repeats: bool = False
     excerpt: str | None = None
+
+    @property
+    def address(self) -> str:
+        return self.recipient or self.user_email
 
 
 class DeliveryOutcome(StrEnum):

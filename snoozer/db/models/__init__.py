@@ -7,6 +7,7 @@ from snoozer.db.models.account import (
     CapturedMail,
     IdempotencyKey,
     Identity,
+    OwnAddress,
     QuotaUsage,
     Session,
     SignIn,

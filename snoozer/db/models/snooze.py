@@ -204,6 +204,7 @@ class Send(Base):
     delayed_by: Mapped[str | None]
     locale: Mapped[str | None]
     late_from: Mapped[datetime | None]
+    recipient: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", "scheduled_for", "channel", name="uq_reminder_sends_promise"),

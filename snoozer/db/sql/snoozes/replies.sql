@@ -1,6 +1,12 @@
 -- name: list_addresses
--- The addresses of a person: of the account, and of each connected mailbox. Mail from them does not count as a reply.
+-- The addresses of a person: of the account, the other verified ones, and of each connected mailbox. Mail from them does
+-- not count as a reply.
 SELECT lower(:user_email) AS address
+UNION
+SELECT own.email
+FROM accounts AS account
+JOIN account_addresses AS own ON own.account_id = account.id
+WHERE account.email = :user_email
 UNION
 SELECT lower(own.address)
 FROM accounts AS account
@@ -24,13 +30,13 @@ WHERE mailbox.owner = :owner
             AND NOT snooze.inactive
             AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
       )
-      OR lower(mailbox.address) = account.email
-      AND EXISTS (
+      OR EXISTS (
           SELECT 1
           FROM reminder_sends AS send
           WHERE send.user_email = account.email
             AND send.state = 'uncertain'
             AND send.channel = 'email'
+            AND lower(mailbox.address) = COALESCE(send.recipient, account.email)
       )
   )
 

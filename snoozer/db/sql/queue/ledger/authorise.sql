@@ -17,6 +17,7 @@ WITH given AS MATERIALIZED (
         CAST(:notes AS text[]) AS notes,
         CAST(:zones AS text[]) AS zones,
         CAST(:locales AS text[]) AS locales,
+        CAST(:recipients AS text[]) AS recipients,
         CAST(:digest_ids AS bigint[]) AS digest_ids,
         CAST(:members AS integer[]) AS members
 ),
@@ -25,10 +26,10 @@ requested AS MATERIALIZED (
     FROM given
     CROSS JOIN LATERAL unnest(
         given.snooze_ids, given.claim_tokens, given.reminder_message_ids, given.digests, given.subjects,
-        given.sender_emails, given.notes, given.zones, given.locales, given.digest_ids, given.members
+        given.sender_emails, given.notes, given.zones, given.locales, given.recipients, given.digest_ids, given.members
     ) AS mail (
-        snooze_id, claim_token, reminder_message_id, bytes_sha256, subject, sender_email, note, zone, locale, digest_id,
-        members
+        snooze_id, claim_token, reminder_message_id, bytes_sha256, subject, sender_email, note, zone, locale, recipient,
+        digest_id, members
     )
 ),
 member AS MATERIALIZED (
@@ -62,6 +63,7 @@ promise AS MATERIALIZED (
         requested.note,
         requested.zone,
         requested.locale,
+        requested.recipient,
         GREATEST(snooze.scheduled_for, snooze.deferred_until) AS late_from,
         (
             SELECT entry.id
@@ -100,7 +102,7 @@ entry AS MATERIALIZED (
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
     state, claim_token, subject, sender_email, note, zone, reserved_at, dot_authorised_at, bytes_sha256, delayed_by,
-    locale, late_from
+    locale, late_from, recipient
 )
 SELECT
     promise.id,
@@ -142,7 +144,8 @@ SELECT
         ELSE 'queue'
     END,
     promise.locale,
-    promise.late_from
+    promise.late_from,
+    promise.recipient
 FROM promise
 CROSS JOIN LATERAL snooze_obstacle(promise.whole) AS its
 WHERE its.obstacle IS NULL
@@ -156,6 +159,7 @@ SET state = 'sending',
     note = EXCLUDED.note,
     zone = EXCLUDED.zone,
     locale = EXCLUDED.locale,
+    recipient = EXCLUDED.recipient,
     bytes_sha256 = EXCLUDED.bytes_sha256,
     dot_authorised_at = EXCLUDED.dot_authorised_at,
     resends = send.resends + CASE WHEN send.state = 'uncertain' THEN 1 ELSE 0 END,

@@ -27,6 +27,13 @@ SELECT
     promise.id AS snooze_id,
     promise.claim_token,
     promise.user_email,
+    CASE
+        WHEN entry.bytes_sha256 IS NOT NULL
+            THEN (SELECT own.email FROM account_addresses AS own WHERE own.email = entry.recipient AND own.account_id = accounts.id)
+        -- Most people have one address.
+        WHEN EXISTS (SELECT 1 FROM account_addresses AS own WHERE own.account_id = accounts.id)
+            THEN NULLIF(snooze_recipient(promise.user_email), promise.user_email)
+    END AS recipient,
     promise.message_id,
     promise.promised AS scheduled_for,
     LEAST(GREATEST(promise.promised, promise.created_at), '9999-01-01 00:00+00') AS dated,
