@@ -16,7 +16,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
 from snoozer.mailboxes import inbox
-from snoozer.mailboxes.inbound import addresses, answers, doors, reports
+from snoozer.mailboxes.inbound import addresses, answers, doors, owners, reports
 from snoozer.mailboxes.inbound.doors import NO_DOORS, Door, Site
 from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
 from snoozer.mailboxes.inbound.reports import ReportDoor
@@ -56,7 +56,12 @@ def command() -> None:
 
 def start_server(engine: Engine, given: Settings) -> InboundServer:
     """The running server. Raises SettingsError if its host is not this machine's or its port is taken."""
-    site = Site(domain=given.inbound_domain, keys=given.keys, authserv_id=given.authserv_id.strip())
+    site = Site(
+        domain=given.inbound_domain,
+        keys=given.keys,
+        authserv_id=given.authserv_id.strip(),
+        separator=given.inbound_separator,
+    )
     server = InboundServer(
         host=given.inbound_host,
         port=given.inbound_port,
@@ -92,7 +97,7 @@ def store(
     for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
         addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]
         try:
-            replies += _store_for(engine, addresses, incoming, limits=limits)
+            replies += _store_for(engine, addresses, incoming, limits=limits, site=site)
         except DBAPIError as error:
             _log.warning("A mail could not be stored: %s", error_text(error))
             replies += [TEMPFAIL] * len(addresses)
@@ -102,12 +107,14 @@ def store(
     ]
 
 
-def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None) -> list[str]:
+def _store_for(
+    engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None, site: Site
+) -> list[str]:
     full: dict[str, str] = {}
     original, has_null_sender = incoming.original, not incoming.mail_from
     with engine.begin() as connection:
-        owners = [inbox.owner(connection, address=address) for address in addresses]
-        for owner in sorted({owner for owner in owners if owner}):
+        whose = [owners.owner(connection, address=address, site=site) for address in addresses]
+        for owner in sorted({owner for owner in whose if owner}):
             try:
                 with connection.begin_nested():
                     if limits is not None:
@@ -117,7 +124,7 @@ def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail,
                 full[owner] = reached.name
     for quota in full.values():
         security_log.record("quota_reached", quota=quota)
-    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
+    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in whose]
 
 
 def _act(engine: Engine, address: str, incoming: IncomingMail, *, limits: Limits | None, site: Site) -> str:
@@ -162,7 +169,7 @@ def _act(engine: Engine, address: str, incoming: IncomingMail, *, limits: Limits
 
 def _is_known(engine: Engine, address: str, site: Site) -> bool:
     with engine.connect() as connection:
-        owner = inbox.owner(connection, address=address)
+        owner = owners.owner(connection, address=address, site=site)
         return owner is not None or _door(connection, address, site) is not None
 
 

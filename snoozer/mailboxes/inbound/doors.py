@@ -47,11 +47,13 @@ class Mail:
 @dataclass(frozen=True, kw_only=True)
 class Site:
     """The domain of the doors' addresses, empty if there are none, and the keys that signed them. `authserv_id` is the
-    host whose Authentication-Results count, empty if there is none."""
+    host whose Authentication-Results count, empty if there is none. `separator` ends the user in a local part, empty if
+    nothing does."""
 
     domain: str = ""
     keys: Sequence[str] = ()
     authserv_id: str = ""
+    separator: str = ""
 
 
 NO_DOORS = Site()

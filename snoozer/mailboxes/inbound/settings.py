@@ -15,6 +15,7 @@ class InboundSettings(BaseModel):
     inbound_protocol: Literal["lmtp", "smtp"] = Field(default="lmtp", alias="SNOOZER_INBOUND_PROTOCOL")
     inbound_domain: str = Field(default="", alias="SNOOZER_INBOUND_DOMAIN")
     authserv_id: str = Field(default="", alias="SNOOZER_AUTHSERV_ID")
+    inbound_separator: Literal["", "+", "-", "="] = Field(default="", alias="SNOOZER_INBOUND_SEPARATOR")
 
     @field_validator("inbound_domain")
     @classmethod
