@@ -47,7 +47,8 @@ def command() -> None:
             return
     flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
     server = start_server(engine, given)
-    _log.info("taking mail by %s on %s:%d", given.inbound_protocol, server.host, server.port)
+    place = str(server.path or f"{server.host}:{server.port}")
+    _log.info("taking mail by %s on %s", given.inbound_protocol, place)
     stopping.wait()
     server.stop()
     flush()
@@ -55,7 +56,7 @@ def command() -> None:
 
 
 def start_server(engine: Engine, given: Settings) -> InboundServer:
-    """The running server. Raises SettingsError if its host is not this machine's or its port is taken."""
+    """The running server. Raises SettingsError if its host is not this machine's, or its port or socket is taken."""
     site = Site(
         domain=given.inbound_domain,
         keys=given.keys,
@@ -71,10 +72,18 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
         max_bytes=given.largest_message,
         protocol=given.inbound_protocol,
         hostname=socket.gethostname(),
+        path=given.inbound_socket,
+        mode=int(given.inbound_socket_mode, 8),
     )
     try:
         server.start()
     except OSError as error:
+        if given.inbound_socket is not None:
+            raise SettingsError(
+                f"SNOOZER_INBOUND_SOCKET: no socket can be opened at {given.inbound_socket} "
+                f"({error.strerror or error}); set it to a path in a folder that exists, where this user may write and "
+                "no other process listens"
+            ) from None
         if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise SettingsError(
                 f"SNOOZER_INBOUND_HOST is {given.inbound_host}, which is no address of this machine; "

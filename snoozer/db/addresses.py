@@ -11,7 +11,7 @@ from snoozer.db.statements import execute, rows_as
 
 @dataclass(frozen=True, kw_only=True)
 class Address:
-    """A verified address; mail for the person goes to the one that `gets_mail`. `is_main` is that of the account."""
+    """A verified address; `is_main` if it is that of the account. Mail for the person goes to it if it `gets_mail`."""
 
     email: str
     is_main: bool

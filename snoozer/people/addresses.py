@@ -45,7 +45,7 @@ def request_code(connection: Connection, *, account_id: int, email: str, session
 
 
 def add(connection: Connection, *, account_id: int, email: str, code: str, session: str) -> Verdict:
-    """Add the address if the code is the one that was mailed to it. It is "taken" if it belongs to an account, or this
+    """Add the address if this code was mailed to it. It is "taken" if it belongs to an account, or this
     one has MAX_ADDRESSES. Raises InvalidAddress."""
     email = normalize(email)
     accounts.lock_sign_in(connection, email=email)

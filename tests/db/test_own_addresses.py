@@ -1,4 +1,4 @@
-"""Mail from and to each verified address of a person is theirs, and their mail goes to the one that they chose."""
+"""Mail from and to each verified address of a person is theirs, and they choose where their mail goes."""
 
 from collections.abc import Iterator
 

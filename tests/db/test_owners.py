@@ -1,4 +1,4 @@
-"""Whose mail comes to an address with a detail, and to the operator's addresses."""
+"""Mail to an address with a detail is its person's, and mail to the operator's addresses is kept for an admin."""
 
 from collections.abc import Iterator
 

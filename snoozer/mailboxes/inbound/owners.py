@@ -1,4 +1,4 @@
-"""Whose mail comes to an address: the person who has it, with a separator also `ann+lists@` of `ann@`.
+"""The owner of an address for incoming mail: the person who has it, with a separator also `ann+lists@` of `ann@`.
 
 Mail to postmaster and abuse of the doors' domain (RFC 5321, 4.5.1, RFC 2142) is kept for the operator, as mail of the
 admin who was first. Nothing is forwarded, so it makes no loop.
@@ -14,8 +14,8 @@ OPERATORS = frozenset({"postmaster", "abuse"})
 
 
 def owner(connection: Connection, *, address: str, site: Site) -> str | None:
-    """The address of the account whose mailbox keeps mail to `address`; None if no account does. An address that was
-    added comes before one that is only a detail of another (RFC 5233)."""
+    """The address of the account whose mailbox keeps mail to `address`; None if no account does. An address that a
+    person added comes before a detail of another address (RFC 5233)."""
     found = inbox.owner(connection, address=address)
     if found is not None:
         return found

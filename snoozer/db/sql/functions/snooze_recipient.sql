@@ -1,5 +1,5 @@
--- The address to which a person's mail goes: the verified one that they chose, else that of the account. In the place of
--- an address that takes no mail comes that of the account, then the one that was verified first.
+-- The address to which a person's mail goes: their choice of verified addresses, else that of the account. An
+-- address that takes no mail is replaced by that of the account, and this one by the address that was verified first.
 CREATE OR REPLACE FUNCTION snooze_recipient(person text) RETURNS text
     LANGUAGE sql
     STABLE

@@ -84,7 +84,7 @@ def add(account: Account) -> ResponseReturnValue:
 @blueprint.post("/choose")
 @login_required
 def choose(account: Account) -> ResponseReturnValue:
-    """Sends reminders to this address from now on, also those that waited because the other one took no mail."""
+    """Sends reminders to this address from now on, also reminders that waited because another one took no mail."""
     email = request.form.get("email", "")
     with context.transaction() as connection:
         is_own = addresses.choose(connection, account_id=account.id, email=email)
