@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0110, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0111, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -583,6 +583,7 @@ CREATE TABLE messages (
     target_uidvalidity bigint,
     target_uidnext bigint,
     snoozed_with bigint,
+    return_path text,
     CONSTRAINT ck_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
     CONSTRAINT ck_messages_connected_is_whole CHECK ((is_kept OR (num_nulls(fingerprint, internal_date, home, place, wanted, uidvalidity, uid) = 0))),
     CONSTRAINT ck_messages_folder CHECK (((NOT is_kept) OR (folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text])))),

@@ -120,7 +120,7 @@ def _store_for(
     engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None, site: Site
 ) -> list[str]:
     full: dict[str, str] = {}
-    original, has_null_sender = incoming.original, not incoming.mail_from
+    original = incoming.original
     with engine.begin() as connection:
         whose = [owners.owner(connection, address=address, site=site) for address in addresses]
         for owner in sorted({owner for owner in whose if owner}):
@@ -128,7 +128,7 @@ def _store_for(
                 with connection.begin_nested():
                     if limits is not None:
                         quotas.spend_mail(connection, limits, user_email=owner, size=len(original))
-                    inbox.store(connection, user_email=owner, original=original, has_null_sender=has_null_sender)
+                    inbox.store(connection, user_email=owner, original=original, return_path=incoming.mail_from)
             except QuotaReached as reached:
                 full[owner] = reached.name
     for quota in full.values():

@@ -20,6 +20,7 @@ class Envelope:
     """Columns of a kept message besides its bytes. `substitute_id` is its id if other bytes have `message_id`.
 
     `thread_ids` are the ids of the messages before it and its own as they are written, with spaces between them.
+    `return_path` is the sender of its envelope, empty for a report; None if it did not come by mail.
     """
 
     message_id: str
@@ -31,6 +32,7 @@ class Envelope:
     sender_email: str | None
     sent_at: datetime | None
     snippet: str
+    return_path: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -37,6 +37,15 @@ def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
     assert bytes(row.original) == original
 
 
+@pytest.mark.parametrize("sender", ["", "bob@mail.example", "böb@mail.example", "b=" + "x" * 240 + "@mail.example"])
+def test_the_sender_of_the_envelope_is_kept(engine: Engine, people: People, sender: str) -> None:
+    people.ann()
+    incoming = IncomingMail(mail_from=sender, rcpt_to=(ANN,), original=an_original())
+    assert inbound.store(engine, incoming) == [inbound.STORED]
+    with engine.connect() as connection:
+        assert list(connection.execute(text("SELECT return_path FROM messages")).scalars()) == [sender]
+
+
 def test_a_mail_to_many_is_stored_for_a_few_in_each_transaction(engine: Engine, people: People) -> None:
     addresses = [f"ann{number}@snoozer.example" for number in range(inbound.RECIPIENTS_AT_ONCE + 1)]
     for address in addresses:

@@ -48,6 +48,7 @@ class MailboxMessage(Base):
     unread: Mapped[bool] = mapped_column(nullable=True)
     returned: Mapped[bool] = mapped_column(nullable=True)
     surfaced_at: Mapped[datetime | None]
+    return_path: Mapped[str | None]
 
     header_id: Mapped[str | None]
     fingerprint: Mapped[str | None]

@@ -92,7 +92,7 @@ SECTIONS = (
         is_kept=True,
         columns=(
             *("id", "message_id", "sha256", "subject", "sender_name", "sender_email", "sent_at", "folder", "unread"),
-            *("arrived_at", "returns_at"),
+            *("arrived_at", "returns_at", "return_path"),
         ),
     ),
     Section(
