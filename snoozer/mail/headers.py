@@ -61,6 +61,7 @@ _WORD = f"{_WORD_CHARACTER}+"
 _ATOM = re.compile(_WORD)
 # Tried only where a word begins, else a long word takes quadratic time.
 _ADDRESS = re.compile(f"(?<!{_WORD_CHARACTER}){_WORD}(?:@{_WORD})+")
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _ONE_ADDRESS = re.compile(f"{_WORD}@{_WORD}")
 _SHOWN_ADDRESS = re.compile(rf"{_WORD}(?:@{_WORD})+|{_WORD}@\[[A-Za-z0-9.:]+\]")
 # `@relay.example,@other.example:` in front of an address (RFC 5322 §4.4), or the prefix that a web page adds.
@@ -211,6 +212,23 @@ def ascii_address(raw: str) -> str | None:
     except UnicodeError:
         return None
     return address(written) if written.isascii() else None
+
+
+def account_address(raw: str) -> str | None:
+    """The address in the spelling that accounts use: in lower case and NFC, its domain in IDNA. None if it is no
+    address; its local part has signs of ASCII, and letters and digits of any script."""
+    folded = unicodedata.normalize("NFC", raw.strip().lower())
+    local, _, domain = folded.rpartition("@")
+    if address(folded) != folded or any(
+        not char.isascii() and unicodedata.category(char)[0] not in "LMN" for char in local
+    ):
+        return None
+    try:
+        host = domain if domain.isascii() else domain.encode("idna").decode("ascii")
+    except UnicodeError:
+        return None
+    written = f"{local}@{host}"
+    return written if address(written) == written and _HOST.fullmatch(host) else None
 
 
 def message_id(raw: bytes | str | None) -> str | None:

@@ -57,9 +57,9 @@ def person_of(connection: Connection, *, email: str) -> Person | None:
 
 def owner(connection: Connection, *, address: str) -> str | None:
     """The account that mail to `address` belongs to, as in `person_of`. Accounts have the ASCII form of a domain
-    (xn--…); servers with SMTPUTF8 may send the other one."""
+    (xn--…) and the normal form of other letters; servers with SMTPUTF8 may send other ones."""
     if not address.isascii():
-        address = headers.ascii_address(address) or address
+        address = headers.account_address(address) or address
     person = person_of(connection, email=address)
     return None if person is None else person.email
 

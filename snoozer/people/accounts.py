@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 from snoozer.db import accounts
 from snoozer.db.models import Account, OwnAddress
 from snoozer.db.roles import Role
-from snoozer.mail.headers import MAX_ADDRESS_LENGTH
+from snoozer.mail import headers
 from snoozer.runtime.secret_keys import digest
 from snoozer.timephrase.zones import canonical
 from snoozer.translations import gettext
@@ -29,8 +29,6 @@ SESSION_LIFETIME = timedelta(days=90)
 CONFIRMED_FOR = timedelta(minutes=10)
 MAX_LINKS_PER_HOUR = 5
 MAX_LISTED_SESSIONS = 50
-
-_ADDRESS = re.compile(r"[^\s@<>()\[\],;:\\\"\x00-\x20\x7f-\U0010ffff]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 LinkState = Literal["good", "used", "expired", "other browser", "unknown"]
 
@@ -73,8 +71,8 @@ class ClosedAccount:
 
 def normalize(email: str) -> str:
     """The address in the spelling that accounts use. Raises InvalidAddress."""
-    folded = email.strip().lower()
-    if len(folded) > MAX_ADDRESS_LENGTH or not _ADDRESS.fullmatch(folded):
+    folded = headers.account_address(email)
+    if folded is None:
         raise InvalidAddress(gettext("That is not a mail address. It looks like ann@example.org."))
     return folded
 

@@ -155,6 +155,19 @@ def test_mail_to_a_domain_in_its_own_letters_finds_its_owner(engine: Engine, peo
         assert inbox.owner(connection, address="änn@bücher.example") is None
 
 
+@pytest.mark.parametrize(
+    "address", ["müller@bücher.example", "Mu\u0308ller@Bücher.Example", "MÜLLER@xn--bcher-kva.example"]
+)
+def test_an_account_whose_address_is_not_ascii_gets_its_mail(engine: Engine, people: People, address: str) -> None:
+    people.ann(email="Müller@Bücher.example")
+    incoming = IncomingMail(mail_from="", rcpt_to=(address,), original=an_original())
+    assert inbound.store(engine, incoming) == [inbound.STORED]
+    with engine.connect() as connection:
+        assert list(connection.execute(text("SELECT user_email FROM messages")).scalars()) == [
+            "müller@xn--bcher-kva.example"
+        ]
+
+
 def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name(
     engine: Engine, messages: dict[str, bytes]
 ) -> None:
