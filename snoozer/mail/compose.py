@@ -175,7 +175,9 @@ class ReminderWriter:
             return self._write_digest(send, keys=keys)
         wording = _wording(send.locale or DEFAULT_LOCALE)
         token, subject = _token(send, keys=keys), _subject(send.subject, wording)
-        fields = address_fields(to=send.address, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields = address_fields(
+            to=address_of(send), subject=subject, at=send.dated, message_id=send.reminder_message_id
+        )
         if thread := headers.thread_ids(send.thread_ids) or _own_id(send.message_id):
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
@@ -199,7 +201,9 @@ class ReminderWriter:
         reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
         with speaking(wording.language):
             subject = _("%(count)s reminders", count=len(reminders))
-        fields = address_fields(to=send.address, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields = address_fields(
+            to=address_of(send), subject=subject, at=send.dated, message_id=send.reminder_message_id
+        )
         token = _token(send, keys=keys)
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
         fields += self._unsubscribe(token)
@@ -234,6 +238,11 @@ class ReminderWriter:
             found = BodyTemplate("reminder", words=words, texts=texts, language=language)
             self._bodies[language, *without, *given] = found
         return found
+
+
+def address_of(send: Send) -> str:
+    """The address to which a reminder goes."""
+    return send.recipient or send.user_email
 
 
 def fixed_fields(mail_from: str, instance: str, submitted: str = "auto-generated") -> list[Field]:

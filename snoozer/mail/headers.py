@@ -203,32 +203,28 @@ def address(raw: str) -> str | None:
 
 def ascii_address(raw: str) -> str | None:
     """The address with its domain in IDNA; None if it is not an address or needs SMTPUTF8."""
-    plain = address(raw)
-    if plain is None or plain.isascii():
-        return plain
-    local, _, domain = plain.rpartition("@")
-    try:
-        written = f"{local}@{domain.encode('idna').decode('ascii')}"
-    except UnicodeError:
-        return None
-    return address(written) if written.isascii() else None
+    written = _with_ascii_domain(address(raw) or "")
+    return address(written) if written and written.isascii() else None
 
 
 def account_address(raw: str) -> str | None:
     """The address in the spelling that accounts use: in lower case and NFC, its domain in IDNA. None if it is no
     address; its local part has signs of ASCII, and letters and digits of any script."""
     folded = unicodedata.normalize("NFC", raw.strip().lower())
-    local, _, domain = folded.rpartition("@")
-    if address(folded) != folded or any(
-        not char.isascii() and unicodedata.category(char)[0] not in "LMN" for char in local
-    ):
+    written = _with_ascii_domain(folded) if address(folded) == folded else None
+    if written is None or address(written) != written:
         return None
+    local, _, host = written.rpartition("@")
+    is_plain = all(char.isascii() or unicodedata.category(char)[0] in "LMN" for char in local)
+    return written if is_plain and _HOST.fullmatch(host) else None
+
+
+def _with_ascii_domain(plain: str) -> str | None:
+    local, _, domain = plain.rpartition("@")
     try:
-        host = domain if domain.isascii() else domain.encode("idna").decode("ascii")
+        return plain if domain.isascii() else f"{local}@{domain.encode('idna').decode('ascii')}"
     except UnicodeError:
         return None
-    written = f"{local}@{host}"
-    return written if address(written) == written and _HOST.fullmatch(host) else None
 
 
 def message_id(raw: bytes | str | None) -> str | None:

@@ -115,10 +115,6 @@ class Send:
     repeats: bool = False
     excerpt: str | None = None
 
-    @property
-    def address(self) -> str:
-        return self.recipient or self.user_email
-
 
 class DeliveryOutcome(StrEnum):
     """The outcome of one delivery."""

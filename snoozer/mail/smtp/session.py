@@ -223,8 +223,7 @@ class SmtpSession:
         if plain is not None:
             return plain, ""
         if "SMTPUTF8" not in self._extensions:
-            needed = "5.6.7 The address needs SMTPUTF8 (RFC 6531), which the mail server does not offer."
-            raise Rejected("rcpt", Reply(553, (needed,)), was_asked=False)
+            raise Rejected("rcpt", Reply(553, ("5.6.7 The mail server does not offer SMTPUTF8.",)), was_asked=False)
         return rcpt_to, " SMTPUTF8"
 
     def _next_commands(self) -> bytes:
