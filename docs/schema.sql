@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0097, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0120, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -573,7 +573,6 @@ CREATE TABLE messages (
     target_folder text,
     target_uidvalidity bigint,
     target_uidnext bigint,
-    snoozed_with bigint,
     CONSTRAINT ck_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
     CONSTRAINT ck_messages_connected_is_whole CHECK ((is_kept OR (num_nulls(fingerprint, internal_date, home, place, wanted, uidvalidity, uid) = 0))),
     CONSTRAINT ck_messages_folder CHECK (((NOT is_kept) OR (folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text])))),
@@ -582,7 +581,7 @@ CREATE TABLE messages (
     CONSTRAINT ck_messages_missing_has_its_time CHECK (((place = 'missing'::text) = (missing_since IS NOT NULL))),
     CONSTRAINT ck_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
     CONSTRAINT ck_messages_place CHECK ((place = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text, 'missing'::text]))),
-    CONSTRAINT ck_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_messages_return_is_whole CHECK (((returns_at IS NULL) OR (snooze_id IS NOT NULL))),
     CONSTRAINT ck_messages_wanted CHECK ((wanted = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
     CONSTRAINT ck_messages_what_stays_has_no_return CHECK ((returns OR (returns_at IS NULL)))
 );
@@ -1418,7 +1417,7 @@ CREATE INDEX ix_messages_returns ON messages USING btree (is_kept, GREATEST(retu
 
 CREATE INDEX ix_messages_sha256 ON messages USING btree (user_email, sha256) WHERE is_kept;
 
-CREATE INDEX ix_messages_snoozed_with ON messages USING btree (snoozed_with) WHERE (snoozed_with IS NOT NULL);
+CREATE INDEX ix_messages_snooze ON messages USING btree (snooze_id) WHERE (snooze_id IS NOT NULL);
 
 CREATE INDEX ix_messages_without_snippet ON messages USING btree (id) WHERE (is_kept AND (snippet IS NULL));
 

@@ -66,8 +66,7 @@ EVIDENCE = Place(folder="reminders", unread=False)
 @dataclass(frozen=True, kw_only=True)
 class Sighting:
     """A message that was seen in `folder`; `header_id` to `internal_date` are its fingerprint. `thread_ids` are the ids
-    of the messages before it and its own, with spaces between them; `snoozed_with` is the snooze of another message of
-    its conversation with which it leaves."""
+    of the messages before it and its own, with spaces between them; `snooze_id` is the snooze with which it leaves."""
 
     user_email: str
     message_id: str
@@ -81,7 +80,7 @@ class Sighting:
     uidvalidity: int
     uid: int
     thread_ids: str | None = None
-    snoozed_with: int | None = None
+    snooze_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -356,9 +355,11 @@ def forget(connection: Connection, *, id: int, fence: int) -> bool:
     return execute(connection, "messages/forget", id=id, fence=fence).first() is not None
 
 
-def has_others(connection: Connection, *, id: int, snooze_id: int) -> bool:
-    """Whether a snooze is going to return other messages besides this one."""
-    return bool(execute(connection, "messages/has_others", id=id, snooze_id=snooze_id).scalar_one())
+def others(connection: Connection, *, id: int) -> tuple[bool, bool]:
+    """Whether the snooze of this message is going to return another, and whether it took others away and all of them
+    are back for the same promise."""
+    row = execute(connection, "messages/others", id=id).one()
+    return row.are_asleep, row.are_back
 
 
 def forget_given_back(connection: Connection, *, mailbox_id: int, domain: str, fence: int) -> None:

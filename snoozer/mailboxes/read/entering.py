@@ -31,9 +31,7 @@ class SnoozeTarget:
 
     def sightings(self, snooze_id: int) -> list[Sighting]:
         """The messages to enter for this snooze."""
-        is_own = self.sighting.message_id == self.message.message_id
-        first = replace(self.sighting, snoozed_with=None if is_own else snooze_id)
-        return [first, *(replace(other, snoozed_with=snooze_id) for other in self.others)]
+        return [replace(each, snooze_id=snooze_id) for each in (self.sighting, *self.others)]
 
 
 def snooze_target(mailbox: ConnectedMailbox, key: str, *, whole: bool = False, alone: bool = False) -> SnoozeTarget:

@@ -63,7 +63,7 @@ def _decide(connection: Connection, results: Iterable[Result]) -> None:
             stayed.append((id, {"why": "mailboxes" if len(found) > 1 else "copies" if found else "absent"}))
     chosen.sort(key=lambda result: result.mailbox_id)
     for mailbox_id, there in groupby(chosen, key=lambda result: result.mailbox_id):
-        seen = [result.seen for result in there if result.seen is not None]
+        seen = [replace(result.seen, snooze_id=result.snooze_id) for result in there if result.seen is not None]
         mailbox_store.enter(connection, seen, mailbox_id=mailbox_id)
     events.append_many(connection, kind="stayed", actor=ROUTE, route=ROUTE, lines=stayed)
 

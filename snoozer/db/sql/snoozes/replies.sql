@@ -51,8 +51,7 @@ answered AS MATERIALIZED (
     LEFT JOIN messages AS kept
         ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id AND kept.is_kept
     LEFT JOIN messages AS message
-        ON message.user_email = snooze.user_email
-        AND (message.message_id = snooze.message_id OR message.snoozed_with = snooze.id)
+        ON message.snooze_id = snooze.id
         AND NOT message.is_kept
     CROSS JOIN LATERAL (
         SELECT string_to_array(COALESCE(message.thread_ids, kept.thread_ids), ' ')
@@ -67,7 +66,7 @@ answered AS MATERIALIZED (
       AND NOT EXISTS (
           SELECT 1
           FROM messages AS own
-          WHERE own.snoozed_with = snooze.id
+          WHERE own.snooze_id = snooze.id
             AND own.header_id = answer.own
       )
       AND answer.own IS DISTINCT FROM COALESCE(thread.ids[array_upper(thread.ids, 1)], message.header_id)
