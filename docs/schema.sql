@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0120, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0121, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -643,7 +643,8 @@ CREATE TABLE mailbox_searches (
     snooze_id bigint NOT NULL,
     entered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     found smallint,
-    seen jsonb
+    seen jsonb,
+    whole boolean DEFAULT true NOT NULL
 );
 
 CREATE TABLE mailbox_sign_ins (

@@ -317,8 +317,8 @@ def snooze(
         # A message that was snoozed by another transaction just now is missing from the result: its snooze is changed.
         results |= enter(connection, fresh, by, traceparent=traceparent, is_recorded=is_recorded)
     for id, one in by_message.items():
-        if one.search_in is not None:
-            mailbox_searches.choose(connection, snooze_id=results[id].id, mailbox_ids=one.search_in)
+        if one.search_in is not None or not one.whole:
+            mailbox_searches.choose(connection, snooze_id=results[id].id, mailbox_ids=one.search_in, whole=one.whole)
     return [results[one.message.message_id] for one in wanted]
 
 

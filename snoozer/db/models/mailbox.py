@@ -99,7 +99,7 @@ class FlaggedMessage(Base):
 
 class MailboxSearch(Base):
     """The message of a snooze is to be searched for in a mailbox; `found` is how many there are, None until then, and
-    `seen` where the only one is."""
+    `seen` where the only one is. If it is `whole`, older messages of its conversation leave with it."""
 
     __tablename__ = "mailbox_searches"
     mailbox_id: Mapped[int] = mapped_column(
@@ -108,6 +108,7 @@ class MailboxSearch(Base):
     snooze_id: Mapped[int] = mapped_column(primary_key=True)
     entered_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
     found: Mapped[int | None] = mapped_column(SmallInteger)
-    seen: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    seen: Mapped[list[Any] | None] = mapped_column(JSONB)
+    whole: Mapped[bool] = mapped_column(server_default=text("true"))
 
     __table_args__ = (Index("ix_mailbox_searches_snooze", "snooze_id"),)

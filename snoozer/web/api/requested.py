@@ -63,6 +63,7 @@ def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
         reading=parsed,
         options=options,
         search_in=_mailboxes(connection, account, new),
+        whole=new.conversation,
     )
 
 
