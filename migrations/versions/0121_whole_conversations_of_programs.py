@@ -14,5 +14,5 @@ depends_on = None
 
 def upgrade() -> None:
     op.execute("ALTER TABLE mailbox_searches ADD COLUMN whole boolean DEFAULT true NOT NULL")
-    # What was seen is a list now: searches that are not decided begin again.
+    # The column `seen` has a list now: searches that are not decided begin again.
     op.execute("UPDATE mailbox_searches SET found = NULL, seen = NULL")

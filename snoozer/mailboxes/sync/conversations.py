@@ -15,7 +15,7 @@ def older(
     session: Session, uids: Collection[int], *, folder: str, uidvalidity: int, home: str
 ) -> dict[int, list[Sighting]]:
     """By the newest of these messages of the selected folder in each conversation, its older messages there. A message
-    that is about to leave is left out; one that has a live snooze keeps that. Raises ImapError."""
+    that is about to leave is left out; a message with a live snooze keeps that. Raises ImapError."""
     if not uids:
         return {}
     trees = {max(tree.intersection(uids)): tree.difference(uids) for tree in session.imap.conversations(uids)}

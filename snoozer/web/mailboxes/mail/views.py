@@ -184,8 +184,8 @@ def snooze_page(
 def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: acts.Result, *, count: int) -> ResponseReturnValue:
     """Redirects to the list, which shows until when the message is asleep, and how many of its conversation."""
     text = asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended)
-    whole = f" {_('# messages of this conversation').replace('#', str(count))}." if count > 1 else ""
-    flash_done(text + whole, snoozed)
+    whole = _("# messages of this conversation").replace("#", str(count))
+    flash_done(f"{text} {whole}." if count > 1 else text, snoozed)
     return back(pages.url("browse"))
 
 
