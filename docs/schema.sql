@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0097, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0130, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -294,9 +294,11 @@ CREATE TABLE day_shapes (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     gathers_over smallint,
     gathered_until timestamp with time zone DEFAULT now() NOT NULL,
+    review_on smallint DEFAULT 5 NOT NULL,
     CONSTRAINT ck_day_shapes_gathers_over CHECK (((gathers_over >= 3) AND (gathers_over <= 50))),
     CONSTRAINT ck_day_shapes_quiet_hours CHECK (((num_nulls(quiet_from, quiet_until) = ANY (ARRAY[0, 2])) AND ((quiet_from <> quiet_until) IS NOT FALSE) AND ((quiet_until_off IS NULL) OR ((quiet_from IS NOT NULL) AND (quiet_until_off <> quiet_from))))),
     CONSTRAINT ck_day_shapes_rest CHECK (((num_nulls(rest_from, rest_until, rest_reason) = ANY (ARRAY[0, 3])) AND ((rest_from < rest_until) IS NOT FALSE) AND (rest_reason = ANY (ARRAY['quiet'::text, 'day off'::text, 'vacation'::text])))),
+    CONSTRAINT ck_day_shapes_review_on CHECK (((review_on >= 1) AND (review_on <= 7))),
     CONSTRAINT ck_day_shapes_vacation CHECK (((num_nulls(away_from, back_on) = ANY (ARRAY[0, 2])) AND (((back_on > away_from) AND ((back_on - away_from) <= 366)) IS NOT FALSE))),
     CONSTRAINT ck_day_shapes_work CHECK ((work_from < work_until)),
     CONSTRAINT ck_day_shapes_working_days CHECK (((working_days <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND (cardinality(working_days) >= 1)))

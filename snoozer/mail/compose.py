@@ -182,7 +182,7 @@ class ReminderWriter:
         if self._inbound_domain:
             answer = links.sign_address(send.snooze_id, send.scheduled_for, keys=keys)
             fields.append(("Reply-To", f"{answer}@{self._inbound_domain}"))
-        if send.repeats:
+        if send.repeats and not send.is_review:
             fields += self._unsubscribe(token)
         words = {"subject": quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
         excerpt = quoted(headers.sanitize_line(send.excerpt or ""))
@@ -198,12 +198,14 @@ class ReminderWriter:
         listed: list[Send | Member] = [send, *send.members]
         reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
         with speaking(wording.language):
-            subject = _("%(count)s reminders", count=len(reminders))
+            text = N_("%(count)s messages for someday") if send.is_review else N_("%(count)s reminders")
+            subject = _(text, count=len(reminders))
         fields = address_fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
         token = _token(send, keys=keys)
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
-        fields += self._unsubscribe(token)
-        body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
+        fields += [] if send.is_review else self._unsubscribe(token)
+        texts = {"reminders": reminders, "is_review": send.is_review}
+        body = BodyTemplate("digest", words=(), texts=texts, language=wording.language)
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
 
     def _unsubscribe(self, token: str) -> list[Field]:

@@ -16,7 +16,9 @@ from snoozer.mail.message_parser import ParsedHead
 from snoozer.mail.snippet import snippet_of
 from snoozer.queue import ledger
 from snoozer.queue.ledger import Reminded
-from snoozer.snoozes import replies
+from snoozer.snoozes import chosen_shape, replies
+from snoozer.snoozes.day_shapes import NO_SHAPE
+from snoozer.timephrase.day_shape import DayShape
 
 # The route in events of an incoming message.
 ROUTE = "inbox"
@@ -38,15 +40,23 @@ class Person:
     email: str
     zone: str
     locale: str
+    shape: DayShape = NO_SHAPE
+
+    def own(self) -> DayShape:
+        """The shape of the person's days."""
+        return self.shape
 
 
 def person_of(connection: Connection, *, email: str) -> Person | None:
     """The owner of this address; None if there is no account, or it is closed or unverified."""
-    account = select(Account.email, Account.zone, Account.locale).where(
+    account = select(Account.id, Account.email, Account.zone, Account.locale).where(
         Account.email == func.lower(email), Account.verified_at.is_not(None), Account.disabled_at.is_(None)
     )
     row = connection.execute(account).first()
-    return None if row is None else Person(email=row.email, zone=row.zone, locale=row.locale)
+    if row is None:
+        return None
+    shape = chosen_shape.find(connection, account_id=row.id) or NO_SHAPE
+    return Person(email=row.email, zone=row.zone, locale=row.locale, shape=shape)
 
 
 def owner(connection: Connection, *, address: str) -> str | None:

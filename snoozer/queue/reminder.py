@@ -66,6 +66,11 @@ class Claim:
     claimed_at: datetime | None = None
     late_from: datetime | None = None
 
+    @property
+    def is_review(self) -> bool:
+        """Whether it has no date, and its person reviews it."""
+        return self.recurrence is not None and self.recurrence.get("kind") == "someday"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
@@ -87,8 +92,8 @@ class Send:
     a dot was authorised (`bytes_sha256`), so it renders the same bytes in every process. `former_token` is the token of
     the ledger's entry, if there is one. `resends` is how often it was sent again because no reply came, `refusals` how
     often the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its
-    own, as they are written. The reminder of a digest lists its `members` after this promise. `repeats` and the
-    `excerpt` of a kept original may change between two copies.
+    own, as they are written. The reminder of a digest lists its `members` after this promise; `is_review` if they have
+    no date. `repeats` and the `excerpt` of a kept original may change between two copies.
     """
 
     snooze_id: int
@@ -111,6 +116,7 @@ class Send:
     digest_id: int | None = None
     members: tuple[Member, ...] = ()
     repeats: bool = False
+    is_review: bool = False
     excerpt: str | None = None
 
 

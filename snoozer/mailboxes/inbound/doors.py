@@ -96,7 +96,7 @@ def receive(
 
 def read_time(phrase: str, mail: Mail) -> ParsedTime:
     """The time of a phrase in the person's language or the other one. Raises SnoozeError in the person's."""
-    read = partial(input.parse_phrase, phrase, now=mail.now, zone=mail.person.zone)
+    read = partial(input.parse_phrase, phrase, now=mail.now, zone=mail.person.zone, own=mail.person.own)
     try:
         return read(locale=mail.person.locale)
     except SnoozeError as error:

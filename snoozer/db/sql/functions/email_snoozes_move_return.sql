@@ -52,6 +52,7 @@ CREATE OR REPLACE TRIGGER email_snoozes_move_return
             NOT NEW.inactive
             AND COALESCE(NEW.scheduled_for, NEW.remind_at) <> COALESCE(OLD.scheduled_for, OLD.remind_at)
         )
+        OR (NOT NEW.inactive AND NEW.recurrence ->> 'kind' IS DISTINCT FROM OLD.recurrence ->> 'kind')
         OR (NEW.inactive AND NOT OLD.inactive AND COALESCE(NEW.outcome, 'paused') IN ('paused', 'cancelled'))
         OR (NEW.outcome = 'cancelled' AND OLD.outcome IS NULL)
     )

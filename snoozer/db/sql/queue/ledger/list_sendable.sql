@@ -68,6 +68,7 @@ SELECT
           AND digest.scheduled_for = promise.promised
     ) AS digest_id,
     promise.recurrence IS NOT NULL AS repeats,
+    (promise.recurrence ->> 'kind' = 'someday') IS TRUE AS is_review,
     (
         SELECT original.snippet
         FROM messages AS original
