@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0130, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0131, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -576,6 +576,7 @@ CREATE TABLE messages (
     target_uidvalidity bigint,
     target_uidnext bigint,
     snoozed_with bigint,
+    was_unread boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
     CONSTRAINT ck_messages_connected_is_whole CHECK ((is_kept OR (num_nulls(fingerprint, internal_date, home, place, wanted, uidvalidity, uid) = 0))),
     CONSTRAINT ck_messages_folder CHECK (((NOT is_kept) OR (folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text])))),
@@ -694,6 +695,7 @@ CREATE TABLE mailboxes (
     snooze_flag_time text,
     flagged_noted_at timestamp with time zone,
     flagged_uidvalidity bigint,
+    reads_asleep boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_mailboxes_brings_back CHECK ((brings_back = ANY (ARRAY['return'::text, 'reminder'::text, 'both'::text]))),
     CONSTRAINT ck_mailboxes_flag_has_its_time CHECK ((num_nulls(snooze_flag, snooze_flag_time) = ANY (ARRAY[0, 2]))),
     CONSTRAINT ck_mailboxes_flagged_is_whole CHECK ((num_nulls(flagged_noted_at, flagged_uidvalidity) = ANY (ARRAY[0, 2]))),

@@ -87,7 +87,8 @@ class Sighting:
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A message that is or was snoozed, or was moved elsewhere: where it is (`place`, `folder`), where it should be
-    (`wanted`), the move that began (`moving_to`), and when it returns, and whether its return `marks_unread`."""
+    (`wanted`), the move that began (`moving_to`), when it returns, and whether its return `marks_unread`. We marked it
+    as read while it sleeps if it `was_unread`."""
 
     id: int
     user_email: str
@@ -112,6 +113,7 @@ class Entry:
     snooze_id: int | None
     is_due: bool
     marks_unread: bool = True
+    was_unread: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -319,10 +321,13 @@ def list_in_folder(connection: Connection, *, mailbox_id: int, folder: str, uidv
     return set(execute(connection, "messages/list_in_folder", **values).scalars())
 
 
-def intend(connection: Connection, ids: Sequence[int], *, moving_to: Where, target: Target, fence: int) -> set[int]:
-    """Record the intent to move messages. Returns the messages that may be moved: none for a former owner."""
-    values = {f"target_{name}": value for name, value in target._asdict().items()}
-    moved = execute(connection, "messages/intend", ids=list(ids), moving_to=moving_to, fence=fence, **values)
+def intend(
+    connection: Connection, ids: Sequence[int], *, moving_to: Where, target: Target, unread: Collection[int], fence: int
+) -> set[int]:
+    """Record the intent to move messages, and to mark the `unread` ones as read while they sleep. Returns the messages
+    that may be moved: none for a former owner."""
+    values = {"moving_to": moving_to, **{f"target_{name}": value for name, value in target._asdict().items()}}
+    moved = execute(connection, "messages/intend", ids=list(ids), unread=list(unread), fence=fence, **values)
     return set(moved.scalars())
 
 

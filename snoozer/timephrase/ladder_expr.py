@@ -17,7 +17,7 @@ from snoozer.translations import gettext
 
 @dataclass(frozen=True, kw_only=True)
 class Ladder:
-    """The lengths from each time to the next; with `unclear` one of them may be counted from now."""
+    """The lengths from each time to the next; with `unclear` a length may be counted from now."""
 
     steps: tuple[Duration, ...]
     unclear: bool = False

@@ -1,4 +1,4 @@
-"""Someday on the pages and by every door that takes a phrase; the day on which it is looked through."""
+"""Someday on the pages and by every door that takes a phrase; its person chooses the day of the review."""
 
 import pytest
 from flask import Flask

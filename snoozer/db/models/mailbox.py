@@ -18,8 +18,8 @@ class ConnectedMailbox(Base):
 
     `owner` is the process that may change it until `owned_until`; `fence` grows with each change of owners. Its inbox
     was read for replies up to `replies_uidnext`. `brings_back` is what its owner wants at the time of a snooze: the
-    message back (return), a reminder, or both. Messages in the inbox that get `snooze_flag` are snoozed to
-    `snooze_flag_time`.
+    message back (return), a reminder, or both; with `reads_asleep` it is marked as read while it sleeps. Messages in
+    the inbox that get `snooze_flag` are snoozed to `snooze_flag_time`.
     """
 
     __tablename__ = "mailboxes"
@@ -36,6 +36,7 @@ class ConnectedMailbox(Base):
     problem: Mapped[str | None]
     problem_since: Mapped[datetime | None]
     brings_back: Mapped[str] = mapped_column(server_default="both")
+    reads_asleep: Mapped[bool] = mapped_column(server_default=text("false"))
     snooze_flag: Mapped[str | None]
     snooze_flag_time: Mapped[str | None]
     flagged_noted_at: Mapped[datetime | None]

@@ -65,6 +65,7 @@ class MailboxMessage(Base):
     target_uidvalidity: Mapped[int | None]
     target_uidnext: Mapped[int | None]
     snoozed_with: Mapped[int | None]
+    was_unread: Mapped[bool] = mapped_column(server_default=text("false"))
 
     __table_args__ = (
         Index("uq_messages_message", "user_email", "message_id", text("is_kept DESC"), unique=True),

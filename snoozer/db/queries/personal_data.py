@@ -75,7 +75,7 @@ SECTIONS = (
         model=ConnectedMailbox,
         columns=(
             *("address", "host", "port", "security", "username", "login_method", "state", "problem"),
-            *("brings_back", "snooze_flag", "snooze_flag_time", "created_at"),
+            *("brings_back", "reads_asleep", "snooze_flag", "snooze_flag_time", "created_at"),
         ),
     ),
     Section(

@@ -5,6 +5,7 @@ SET moving_to = NULL,
     target_folder = NULL,
     target_uidvalidity = NULL,
     target_uidnext = NULL,
+    was_unread = message.was_unread AND message.place = 'snoozed',
     updated_at = CURRENT_TIMESTAMP
 FROM mailboxes AS mailbox
 WHERE message.id = ANY(:ids)
@@ -87,9 +88,10 @@ WHERE message.mailbox_id = :mailbox_id
   AND message.message_id LIKE '%@' || :domain || '>'
 
 -- name: intend
--- Record that these messages are about to be moved, and the next UID of the target.
+-- Record that these messages are about to be moved, the next UID of the target, and which are about to be marked as read.
 UPDATE messages AS message
 SET moving_to = :moving_to,
+    was_unread = message.was_unread OR message.id = ANY(CAST(:unread AS bigint[])),
     target_folder = :target_folder,
     target_uidvalidity = :target_uidvalidity,
     target_uidnext = :target_uidnext,
@@ -141,7 +143,7 @@ WHERE mailbox_id = :mailbox_id
 -- Messages that lie in a Snoozer folder, or did until they went missing; a missing one is due if it was due then.
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
-    missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
+    missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id, was_unread,
     COALESCE(GREATEST(returns_at, deferred_until) <= COALESCE(missing_since, clock_timestamp()), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL AS is_due
 FROM messages

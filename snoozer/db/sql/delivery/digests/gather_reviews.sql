@@ -3,12 +3,12 @@
 -- statement (functions/snooze_awaits_review.sql). All of them are entered in the ledger, with the content of the mail. A
 -- person's promises wait until all of them were claimed once, and no other transaction has locked one, up to a minute.
 WITH due AS MATERIALIZED (
-    SELECT snooze.id, snooze.user_email, GREATEST(snooze_promise(snooze), snooze.deferred_until) AS at
+    SELECT snooze.id, snooze.user_email, snooze_due_at(snooze) AS at
     FROM email_snoozes AS snooze
     WHERE snooze.user_email = ANY(CAST(:people AS text[]))
       AND NOT snooze.inactive
       AND snooze.recurrence ->> 'kind' = 'someday'
-      AND GREATEST(snooze_promise(snooze), snooze.deferred_until) <= clock_timestamp()
+      AND snooze_due_at(snooze) <= clock_timestamp()
       AND snooze_awaits_review(snooze)
 ),
 waiting AS MATERIALIZED (

@@ -5,6 +5,7 @@
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
+    was_unread,
     COALESCE(GREATEST(returns_at, deferred_until) <= COALESCE(missing_since, clock_timestamp()), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL
         AND snooze_pause(user_email, NULL, 'mailbox') IS NULL AS is_due,
