@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0131, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0132, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -201,6 +201,22 @@ CREATE SEQUENCE accounts_id_seq
     CACHE 1;
 
 ALTER SEQUENCE accounts_id_seq OWNED BY accounts.id;
+
+CREATE TABLE alarms (
+    id bigint NOT NULL,
+    sentence text NOT NULL,
+    began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    ended_at timestamp with time zone
+);
+
+CREATE SEQUENCE alarms_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE alarms_id_seq OWNED BY alarms.id;
 
 CREATE TABLE api_tokens (
     id bigint NOT NULL,
@@ -799,6 +815,7 @@ CREATE TABLE push_devices (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     service text,
     address bytea,
+    tells_alarms boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_push_devices_keys CHECK (((octet_length(public_key) = 65) AND (octet_length(auth_secret) = 16))),
     CONSTRAINT ck_push_devices_kind CHECK (((num_nonnulls(service, address) =
 CASE
@@ -853,6 +870,9 @@ CREATE TABLE push_sends (
     finished_at timestamp with time zone,
     status integer,
     reason text,
+    alarm_id bigint,
+    alarm_ended boolean,
+    CONSTRAINT ck_push_sends_alarm CHECK (((num_nonnulls(alarm_id, alarm_ended) <> 1) AND (num_nonnulls(alarm_id, snooze_id) < 2))),
     CONSTRAINT ck_push_sends_claim_is_whole CHECK ((num_nulls(claim_token, claimed_until) = ANY (ARRAY[0, 2]))),
     CONSTRAINT ck_push_sends_finished_is_dated CHECK (((state = ANY (ARRAY['sent'::text, 'failed'::text, 'uncertain'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT ck_push_sends_sending_is_marked CHECK (((state <> 'sending'::text) OR (marked_at IS NOT NULL))),
@@ -1077,6 +1097,8 @@ ALTER TABLE ONLY accepted_timelines ALTER COLUMN id SET DEFAULT nextval('accepte
 
 ALTER TABLE ONLY accounts ALTER COLUMN id SET DEFAULT nextval('accounts_id_seq'::regclass);
 
+ALTER TABLE ONLY alarms ALTER COLUMN id SET DEFAULT nextval('alarms_id_seq'::regclass);
+
 ALTER TABLE ONLY api_tokens ALTER COLUMN id SET DEFAULT nextval('api_tokens_id_seq'::regclass);
 
 ALTER TABLE ONLY case_views ALTER COLUMN id SET DEFAULT nextval('case_views_id_seq'::regclass);
@@ -1134,6 +1156,9 @@ ALTER TABLE ONLY account_presets
 
 ALTER TABLE ONLY accounts
     ADD CONSTRAINT pk_accounts PRIMARY KEY (id);
+
+ALTER TABLE ONLY alarms
+    ADD CONSTRAINT pk_alarms PRIMARY KEY (id);
 
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT pk_api_tokens PRIMARY KEY (id);
@@ -1302,6 +1327,9 @@ ALTER TABLE ONLY operations
 
 ALTER TABLE ONLY push_devices
     ADD CONSTRAINT uq_push_devices_endpoint UNIQUE (endpoint);
+
+ALTER TABLE ONLY push_sends
+    ADD CONSTRAINT uq_push_sends_alarm UNIQUE (device_id, alarm_id, alarm_ended);
 
 ALTER TABLE ONLY push_sends
     ADD CONSTRAINT uq_push_sends_promise UNIQUE (device_id, snooze_id, scheduled_for);
@@ -1496,6 +1524,8 @@ CREATE INDEX ix_webhook_endpoints_notice ON webhook_endpoints USING btree (notic
 
 CREATE INDEX ix_webhook_endpoints_on ON webhook_endpoints USING btree (turn_at, id) WHERE is_on;
 
+CREATE UNIQUE INDEX uq_alarms_open ON alarms USING btree (((ended_at IS NULL))) WHERE (ended_at IS NULL);
+
 CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (serialization_key) WHERE ((claimed_at IS NOT NULL) AND (serialization_key IS NOT NULL));
 
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
@@ -1506,7 +1536,7 @@ CREATE UNIQUE INDEX uq_messages_uid ON messages USING btree (mailbox_id, folder,
 
 CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
 
-CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHERE ((snooze_id IS NULL) AND (state = ANY (ARRAY['reserved'::text, 'sending'::text])));
+CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHERE ((snooze_id IS NULL) AND (alarm_id IS NULL) AND (state = ANY (ARRAY['reserved'::text, 'sending'::text])));
 
 CREATE UNIQUE INDEX uq_snooze_events_report ON snooze_events USING btree (snooze_id, kind, ((detail ->> 'promise'::text)), ((detail ->> 'code'::text))) WHERE (route = 'report'::text);
 

@@ -1,4 +1,4 @@
-"""Snoozed messages may be marked as read while they sleep; those that were unread are unread again at their return.
+"""Snoozed messages may be marked as read while they sleep; `was_unread` notes which are unread again at their return.
 
 Revision ID: 0131
 Revises: 0130

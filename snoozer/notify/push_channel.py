@@ -93,7 +93,11 @@ class PushChannel(Channel[ClaimedPush]):
                 act=_("Open in Snoozer"),
                 link=f"{self.base_url}/push/open/{claimed.snooze_id}",
             )
-            if claimed.snooze_id is None:
+            if claimed.alarm is not None:
+                words = {True: "All is well again", False: "Snoozer needs an operator"}
+                title, text = words[claimed.alarm_ended], claimed.alarm
+                notice = Notice(title=title, text=text, act="Overview", link=f"{self.base_url}/admin")
+            elif claimed.snooze_id is None:
                 test = {"title": _("A test of Snoozer"), "text": _("Notifications of Snoozer arrive here.")}
                 notice = replace(notice, **test, link=f"{self.base_url}/settings/devices")
         url, headers, body = services.compose(claimed.service, address, notice)

@@ -215,7 +215,7 @@ def settle(session: Session, uids: dict[int, int], *, where: Where, place: Place
 
 
 def _stay(session: Session, entries: Sequence[Entry], place: Place, *, to: Where) -> None:
-    """Messages stayed in their place: the move is abandoned, and the messages that it marked as read are unread again."""
+    """Messages stayed in their place: the move is abandoned, and what it marked as read is unread again."""
     marked = [entry.uid for entry in entries if entry.was_unread and entry.place != "snoozed"]
     if to == "snoozed" and marked and session.imap.select(place.name).uidvalidity == place.uidvalidity:
         session.imap.remove_flag(marked, SEEN)

@@ -64,6 +64,7 @@ def _list(account: Account, *, error: str | None = None) -> str:
         allowed=context.settings().channels,
         fields=FIELDS,
         problems=PROBLEMS,
+        hears_alarms=account.may("view"),
         chosen=request.form.get("service"),
         error=None if error is None else _(NOT_ADDED[error]),
         error_field=error if error in {"url", "token", "chat"} else None,
@@ -154,6 +155,20 @@ def choose_subject(account: Account, id: int) -> ResponseReturnValue:
             abort(404)
     flash(_("The subject is shown there.") if shows else _("No subject is shown there any more."))
     return redirect(url_for(".index"), code=303)
+
+
+@blueprint.post("/<row:id>/alarms")
+@login_required
+def choose_alarms(account: Account, id: int) -> ResponseReturnValue:
+    """Whether a service of an operator gets alarms."""
+    tells = request.form.get("alarms") == "on"
+    if tells and not account.may("view"):
+        abort(403)
+    with context.transaction() as connection:
+        if not push.set_alarms(connection, id=id, account_id=account.id, tells_alarms=tells):
+            abort(404)
+    flash(_("Alarms are sent there.") if tells else _("No alarms are sent there any more."))
+    return redirect(url_for(".index", _anchor="all-devices"), code=303)
 
 
 @blueprint.post("/<row:id>/remove")
