@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0132, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0133, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -872,6 +872,8 @@ CREATE TABLE push_sends (
     reason text,
     alarm_id bigint,
     alarm_ended boolean,
+    remote_id text,
+    withdraws bigint,
     CONSTRAINT ck_push_sends_alarm CHECK (((num_nonnulls(alarm_id, alarm_ended) <> 1) AND (num_nonnulls(alarm_id, snooze_id) < 2))),
     CONSTRAINT ck_push_sends_claim_is_whole CHECK ((num_nulls(claim_token, claimed_until) = ANY (ARRAY[0, 2]))),
     CONSTRAINT ck_push_sends_finished_is_dated CHECK (((state = ANY (ARRAY['sent'::text, 'failed'::text, 'uncertain'::text])) = (finished_at IS NOT NULL))),
@@ -1334,6 +1336,9 @@ ALTER TABLE ONLY push_sends
 ALTER TABLE ONLY push_sends
     ADD CONSTRAINT uq_push_sends_promise UNIQUE (device_id, snooze_id, scheduled_for);
 
+ALTER TABLE ONLY push_sends
+    ADD CONSTRAINT uq_push_sends_withdraws UNIQUE (withdraws);
+
 ALTER TABLE ONLY reminder_sends
     ADD CONSTRAINT uq_reminder_sends_promise UNIQUE (user_email, message_id, scheduled_for, channel);
 
@@ -1474,6 +1479,8 @@ CREATE INDEX ix_push_sends_due ON push_sends USING btree (try_at, id) WHERE (sta
 
 CREATE INDEX ix_push_sends_open ON push_sends USING btree (id) WHERE (state = ANY (ARRAY['reserved'::text, 'sending'::text]));
 
+CREATE INDEX ix_push_sends_remote ON push_sends USING btree (account_id) WHERE (remote_id IS NOT NULL);
+
 CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_start);
 
 CREATE INDEX ix_reminder_sends_archive_promise ON ONLY reminder_sends_archive USING btree (user_email, message_id, scheduled_for);
@@ -1536,7 +1543,7 @@ CREATE UNIQUE INDEX uq_messages_uid ON messages USING btree (mailbox_id, folder,
 
 CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
 
-CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHERE ((snooze_id IS NULL) AND (alarm_id IS NULL) AND (state = ANY (ARRAY['reserved'::text, 'sending'::text])));
+CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHERE ((snooze_id IS NULL) AND (alarm_id IS NULL) AND (withdraws IS NULL) AND (state = ANY (ARRAY['reserved'::text, 'sending'::text])));
 
 CREATE UNIQUE INDEX uq_snooze_events_report ON snooze_events USING btree (snooze_id, kind, ((detail ->> 'promise'::text)), ((detail ->> 'code'::text))) WHERE (route = 'report'::text);
 

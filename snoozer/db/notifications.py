@@ -50,7 +50,8 @@ class Claimed(ABC):
 class ClaimedPush(Claimed):
     """A push. `signing_key` is encrypted; `subject` is None if its device shows none. A device that is a
     `service` has an encrypted `address`, and the columns of a browser are empty. A test has no snooze, nor has an
-    `alarm`, the sentence of a trouble that begins or has ended."""
+    `alarm`, the sentence of a trouble that begins or has ended. A push that `withdraws` a notice has its id at the
+    service."""
 
     channel = "push"
     ended = "gone"
@@ -68,6 +69,7 @@ class ClaimedPush(Claimed):
     locale: str
     alarm: str | None
     alarm_ended: bool
+    withdraws: str | None
     subject: str | None = field(repr=False)
 
     @property

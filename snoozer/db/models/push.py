@@ -64,6 +64,8 @@ class PushSend(Base):
     snooze_id: Mapped[int | None]
     alarm_id: Mapped[int | None]
     alarm_ended: Mapped[bool | None]
+    remote_id: Mapped[str | None]
+    withdraws: Mapped[int | None]
     scheduled_for: Mapped[datetime]
     state: Mapped[str] = mapped_column(server_default="reserved")
     claim_token: Mapped[UUID | None]
@@ -80,11 +82,15 @@ class PushSend(Base):
     __table_args__ = (
         UniqueConstraint("device_id", "snooze_id", "scheduled_for", name="uq_push_sends_promise"),
         UniqueConstraint("device_id", "alarm_id", "alarm_ended", name="uq_push_sends_alarm"),
+        UniqueConstraint("withdraws", name="uq_push_sends_withdraws"),
+        Index("ix_push_sends_remote", "account_id", postgresql_where=text("remote_id IS NOT NULL")),
         Index(
             "uq_push_sends_test",
             "device_id",
             unique=True,
-            postgresql_where=text("snooze_id IS NULL AND alarm_id IS NULL AND state IN ('reserved', 'sending')"),
+            postgresql_where=text(
+                "snooze_id IS NULL AND alarm_id IS NULL AND withdraws IS NULL AND state IN ('reserved', 'sending')"
+            ),
         ),
         Index("ix_push_sends_due", "try_at", "id", postgresql_where=text("state = 'reserved'")),
         Index("ix_push_sends_open", "id", postgresql_where=text("state IN ('reserved', 'sending')")),

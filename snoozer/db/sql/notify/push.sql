@@ -79,7 +79,7 @@ FROM push_devices
 WHERE id = :id
   AND account_id = :account_id
   AND service IS NOT NULL
-ON CONFLICT (device_id) WHERE snooze_id IS NULL AND alarm_id IS NULL AND state IN ('reserved', 'sending') DO NOTHING
+ON CONFLICT (device_id) WHERE snooze_id IS NULL AND alarm_id IS NULL AND withdraws IS NULL AND state IN ('reserved', 'sending') DO NOTHING
 RETURNING id
 
 -- name: give_back
@@ -131,16 +131,17 @@ WITH sent AS (
     UPDATE push_sends
     SET state = 'sent',
         status = :status,
+        remote_id = COALESCE(:answer, remote_id),
         reason = NULL,
         claim_token = NULL,
         claimed_until = NULL,
         finished_at = clock_timestamp()
     WHERE id = :id
       AND state IN ('sending', 'uncertain')
-    RETURNING device_id
+    RETURNING device_id, withdraws
 )
 UPDATE push_devices AS device
-SET sent_at = clock_timestamp(),
+SET sent_at = CASE WHEN sent.withdraws IS NULL THEN clock_timestamp() ELSE device.sent_at END,
     problem = NULL,
     failures = 0,
     quiet_until = NULL

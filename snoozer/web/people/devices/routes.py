@@ -26,6 +26,7 @@ FIELDS = {
     ("ntfy", "token"): (N_("Access token, if the topic needs one"), "tk_…"),
     ("gotify", "url"): (N_("Address of the server"), "https://gotify.example"),
     ("gotify", "token"): (N_("Token of the application"), "A…"),
+    ("gotify", "client"): (N_("Token of a client, to take notifications back"), "C…"),
     ("slack", "url"): (N_("Address of the incoming webhook"), "https://hooks.slack.com/services/…"),
     ("teams", "url"): (N_("Address of the workflow"), "https://….logic.azure.com/workflows/…"),
     ("telegram", "token"): (N_("Token of the bot"), "123456:ABC…"),
@@ -41,6 +42,7 @@ NOT_ADDED = {
     "service": N_("The operators of this Snoozer do not allow this service."),
     "url": N_("That is no address of this service that can be used: it begins with https://, as in the example."),
     "token": N_("That is no token of this service."),
+    "client": N_("That is no token of a client."),
     "chat": N_("That is no number of a chat, and no name of a channel."),
     "known": N_("This one is in the list already."),
     "room": N_("You have as many devices and services as there may be. Remove one first."),
@@ -67,7 +69,7 @@ def _list(account: Account, *, error: str | None = None) -> str:
         hears_alarms=account.may("view"),
         chosen=request.form.get("service"),
         error=None if error is None else _(NOT_ADDED[error]),
-        error_field=error if error in {"url", "token", "chat"} else None,
+        error_field=error if error in {"url", "token", "client", "chat"} else None,
     )
 
 

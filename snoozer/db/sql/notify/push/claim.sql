@@ -55,6 +55,7 @@ LEFT JOIN push_keys AS signing ON signing.id = device.key_id
 JOIN accounts ON accounts.id = device.account_id
 LEFT JOIN email_snoozes AS snooze ON snooze.id = its.snooze_id
 LEFT JOIN alarms AS alarm ON alarm.id = its.alarm_id
+LEFT JOIN push_sends AS shown ON shown.id = its.withdraws
 WHERE send.id = due.id
 RETURNING
     send.id,
@@ -74,5 +75,6 @@ RETURNING
     COALESCE(device.address, '') AS address,
     accounts.locale,
     alarm.sentence AS alarm,
+    shown.remote_id AS withdraws,
     COALESCE(its.alarm_ended, FALSE) AS alarm_ended,
     CASE WHEN device.shows_subject THEN snooze.subject END AS subject
