@@ -42,6 +42,7 @@ def test_the_sheet_takes_it_and_the_list_has_a_heading_for_it(ann: FlaskClient, 
     page = ann.post(path, data=posted, follow_redirects=True).text
     assert "Someday, reviewed every Friday at 09:00." in page
     assert is_for_someday(engine)
+    assert "the next comes back" not in ann.get("/").text
     a_snooze(engine, remind_at=now() + 2 * HOUR, subject="Has a date")
     for address in ("/", "/?q=figures", "/mailbox?folder=snoozed"):
         listed = ann.get(address).text
