@@ -41,6 +41,7 @@ NOT_EXPORTED = {
     "reminder_sends": "the records `send`",
     "reminder_sends_archive": "the records `send`",
     "snooze_events": "the records `event`",
+    "alarms": "troubles of the installation, without anything of a person",
     "audit_log": "what operators did, by ids",
     "case_views": "how an operator looks at cases; it names people by ids of snoozes",
     "bulk_acts": "what snoozes were before an act on many, of a day, for its Undo",
