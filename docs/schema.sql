@@ -1,4 +1,4 @@
--- By `make schema`: the tables after migration 0097, as pg_dump of PostgreSQL 15 writes them.
+-- By `make schema`: the tables after migration 0133, as pg_dump of PostgreSQL 15 writes them.
 -- Functions, triggers and views are in snoozer/db/sql/functions and snoozer/db/sql/views.
 
 CREATE TABLE audit_log (
@@ -117,6 +117,8 @@ CREATE TABLE reminder_sends (
     delayed_by text,
     locale text,
     late_from timestamp with time zone,
+    recipient text,
+    late_by interval,
     CONSTRAINT ck_reminder_sends_channel CHECK ((channel = ANY (ARRAY['email'::text, 'mailbox'::text]))),
     CONSTRAINT ck_reminder_sends_mail_is_whole CHECK (((channel <> 'email'::text) OR (num_nulls(reminder_message_id, claim_token) = 0))),
     CONSTRAINT ck_reminder_sends_resolution_is_whole CHECK ((num_nulls(resolution, resolved_by, resolved_at) = ANY (ARRAY[0, 3]))),
@@ -143,6 +145,13 @@ CREATE SEQUENCE accepted_timelines_id_seq
     CACHE 1;
 
 ALTER SEQUENCE accepted_timelines_id_seq OWNED BY accepted_timelines.id;
+
+CREATE TABLE account_addresses (
+    email text NOT NULL,
+    account_id bigint NOT NULL,
+    gets_mail boolean DEFAULT false NOT NULL,
+    verified_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL
+);
 
 CREATE TABLE account_deletions (
     account_id bigint NOT NULL,
@@ -201,6 +210,22 @@ CREATE SEQUENCE accounts_id_seq
     CACHE 1;
 
 ALTER SEQUENCE accounts_id_seq OWNED BY accounts.id;
+
+CREATE TABLE alarms (
+    id bigint NOT NULL,
+    sentence text NOT NULL,
+    began_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
+    ended_at timestamp with time zone
+);
+
+CREATE SEQUENCE alarms_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+ALTER SEQUENCE alarms_id_seq OWNED BY alarms.id;
 
 CREATE TABLE api_tokens (
     id bigint NOT NULL,
@@ -294,9 +319,11 @@ CREATE TABLE day_shapes (
     updated_at timestamp with time zone DEFAULT now() NOT NULL,
     gathers_over smallint,
     gathered_until timestamp with time zone DEFAULT now() NOT NULL,
+    review_on smallint DEFAULT 5 NOT NULL,
     CONSTRAINT ck_day_shapes_gathers_over CHECK (((gathers_over >= 3) AND (gathers_over <= 50))),
     CONSTRAINT ck_day_shapes_quiet_hours CHECK (((num_nulls(quiet_from, quiet_until) = ANY (ARRAY[0, 2])) AND ((quiet_from <> quiet_until) IS NOT FALSE) AND ((quiet_until_off IS NULL) OR ((quiet_from IS NOT NULL) AND (quiet_until_off <> quiet_from))))),
     CONSTRAINT ck_day_shapes_rest CHECK (((num_nulls(rest_from, rest_until, rest_reason) = ANY (ARRAY[0, 3])) AND ((rest_from < rest_until) IS NOT FALSE) AND (rest_reason = ANY (ARRAY['quiet'::text, 'day off'::text, 'vacation'::text])))),
+    CONSTRAINT ck_day_shapes_review_on CHECK (((review_on >= 1) AND (review_on <= 7))),
     CONSTRAINT ck_day_shapes_vacation CHECK (((num_nulls(away_from, back_on) = ANY (ARRAY[0, 2])) AND (((back_on > away_from) AND ((back_on - away_from) <= 366)) IS NOT FALSE))),
     CONSTRAINT ck_day_shapes_work CHECK ((work_from < work_until)),
     CONSTRAINT ck_day_shapes_working_days CHECK (((working_days <@ ARRAY[(1)::smallint, (2)::smallint, (3)::smallint, (4)::smallint, (5)::smallint, (6)::smallint, (7)::smallint]) AND (cardinality(working_days) >= 1)))
@@ -531,7 +558,9 @@ CREATE TABLE reminder_sends_archive (
     refusals smallint NOT NULL,
     delayed_by text,
     locale text,
-    late_from timestamp with time zone
+    late_from timestamp with time zone,
+    recipient text,
+    late_by interval
 )
 PARTITION BY RANGE (finished_at);
 
@@ -573,7 +602,8 @@ CREATE TABLE messages (
     target_folder text,
     target_uidvalidity bigint,
     target_uidnext bigint,
-    snoozed_with bigint,
+    return_path text,
+    was_unread boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),
     CONSTRAINT ck_messages_connected_is_whole CHECK ((is_kept OR (num_nulls(fingerprint, internal_date, home, place, wanted, uidvalidity, uid) = 0))),
     CONSTRAINT ck_messages_folder CHECK (((NOT is_kept) OR (folder = ANY (ARRAY['inbox'::text, 'snoozed'::text, 'done'::text, 'reminders'::text])))),
@@ -582,7 +612,7 @@ CREATE TABLE messages (
     CONSTRAINT ck_messages_missing_has_its_time CHECK (((place = 'missing'::text) = (missing_since IS NOT NULL))),
     CONSTRAINT ck_messages_moving_to CHECK ((moving_to = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
     CONSTRAINT ck_messages_place CHECK ((place = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text, 'missing'::text]))),
-    CONSTRAINT ck_messages_return_is_whole CHECK ((num_nulls(returns_at, snooze_id) = ANY (ARRAY[0, 2]))),
+    CONSTRAINT ck_messages_return_is_whole CHECK (((returns_at IS NULL) OR (snooze_id IS NOT NULL))),
     CONSTRAINT ck_messages_wanted CHECK ((wanted = ANY (ARRAY['home'::text, 'snoozed'::text, 'aside'::text]))),
     CONSTRAINT ck_messages_what_stays_has_no_return CHECK ((returns OR (returns_at IS NULL)))
 );
@@ -644,7 +674,8 @@ CREATE TABLE mailbox_searches (
     snooze_id bigint NOT NULL,
     entered_at timestamp with time zone DEFAULT clock_timestamp() NOT NULL,
     found smallint,
-    seen jsonb
+    seen jsonb,
+    whole boolean DEFAULT true NOT NULL
 );
 
 CREATE TABLE mailbox_sign_ins (
@@ -692,6 +723,7 @@ CREATE TABLE mailboxes (
     snooze_flag_time text,
     flagged_noted_at timestamp with time zone,
     flagged_uidvalidity bigint,
+    reads_asleep boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_mailboxes_brings_back CHECK ((brings_back = ANY (ARRAY['return'::text, 'reminder'::text, 'both'::text]))),
     CONSTRAINT ck_mailboxes_flag_has_its_time CHECK ((num_nulls(snooze_flag, snooze_flag_time) = ANY (ARRAY[0, 2]))),
     CONSTRAINT ck_mailboxes_flagged_is_whole CHECK ((num_nulls(flagged_noted_at, flagged_uidvalidity) = ANY (ARRAY[0, 2]))),
@@ -795,6 +827,7 @@ CREATE TABLE push_devices (
     created_at timestamp with time zone DEFAULT now() NOT NULL,
     service text,
     address bytea,
+    tells_alarms boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_push_devices_keys CHECK (((octet_length(public_key) = 65) AND (octet_length(auth_secret) = 16))),
     CONSTRAINT ck_push_devices_kind CHECK (((num_nonnulls(service, address) =
 CASE
@@ -849,6 +882,11 @@ CREATE TABLE push_sends (
     finished_at timestamp with time zone,
     status integer,
     reason text,
+    alarm_id bigint,
+    alarm_ended boolean,
+    remote_id text,
+    withdraws bigint,
+    CONSTRAINT ck_push_sends_alarm CHECK (((num_nonnulls(alarm_id, alarm_ended) <> 1) AND (num_nonnulls(alarm_id, snooze_id) < 2))),
     CONSTRAINT ck_push_sends_claim_is_whole CHECK ((num_nulls(claim_token, claimed_until) = ANY (ARRAY[0, 2]))),
     CONSTRAINT ck_push_sends_finished_is_dated CHECK (((state = ANY (ARRAY['sent'::text, 'failed'::text, 'uncertain'::text])) = (finished_at IS NOT NULL))),
     CONSTRAINT ck_push_sends_sending_is_marked CHECK (((state <> 'sending'::text) OR (marked_at IS NOT NULL))),
@@ -943,7 +981,8 @@ CREATE TABLE sign_ins (
     expires_at timestamp with time zone NOT NULL,
     used_at timestamp with time zone,
     known_hash text,
-    email_hash text
+    email_hash text,
+    address text
 );
 
 CREATE SEQUENCE sign_ins_id_seq
@@ -1073,6 +1112,8 @@ ALTER TABLE ONLY accepted_timelines ALTER COLUMN id SET DEFAULT nextval('accepte
 
 ALTER TABLE ONLY accounts ALTER COLUMN id SET DEFAULT nextval('accounts_id_seq'::regclass);
 
+ALTER TABLE ONLY alarms ALTER COLUMN id SET DEFAULT nextval('alarms_id_seq'::regclass);
+
 ALTER TABLE ONLY api_tokens ALTER COLUMN id SET DEFAULT nextval('api_tokens_id_seq'::regclass);
 
 ALTER TABLE ONLY case_views ALTER COLUMN id SET DEFAULT nextval('case_views_id_seq'::regclass);
@@ -1116,6 +1157,9 @@ ALTER TABLE ONLY webhook_endpoints ALTER COLUMN id SET DEFAULT nextval('webhook_
 ALTER TABLE ONLY accepted_timelines
     ADD CONSTRAINT pk_accepted_timelines PRIMARY KEY (id);
 
+ALTER TABLE ONLY account_addresses
+    ADD CONSTRAINT pk_account_addresses PRIMARY KEY (email);
+
 ALTER TABLE ONLY account_deletions
     ADD CONSTRAINT pk_account_deletions PRIMARY KEY (account_id);
 
@@ -1130,6 +1174,9 @@ ALTER TABLE ONLY account_presets
 
 ALTER TABLE ONLY accounts
     ADD CONSTRAINT pk_accounts PRIMARY KEY (id);
+
+ALTER TABLE ONLY alarms
+    ADD CONSTRAINT pk_alarms PRIMARY KEY (id);
 
 ALTER TABLE ONLY api_tokens
     ADD CONSTRAINT pk_api_tokens PRIMARY KEY (id);
@@ -1300,7 +1347,13 @@ ALTER TABLE ONLY push_devices
     ADD CONSTRAINT uq_push_devices_endpoint UNIQUE (endpoint);
 
 ALTER TABLE ONLY push_sends
+    ADD CONSTRAINT uq_push_sends_alarm UNIQUE (device_id, alarm_id, alarm_ended);
+
+ALTER TABLE ONLY push_sends
     ADD CONSTRAINT uq_push_sends_promise UNIQUE (device_id, snooze_id, scheduled_for);
+
+ALTER TABLE ONLY push_sends
+    ADD CONSTRAINT uq_push_sends_withdraws UNIQUE (withdraws);
 
 ALTER TABLE ONLY reminder_sends
     ADD CONSTRAINT uq_reminder_sends_promise UNIQUE (user_email, message_id, scheduled_for, channel);
@@ -1319,6 +1372,8 @@ ALTER TABLE ONLY webhook_deliveries
 
 ALTER TABLE ONLY webhook_endpoints
     ADD CONSTRAINT uq_webhook_endpoints_url UNIQUE (account_id, url);
+
+CREATE INDEX ix_account_addresses_account ON account_addresses USING btree (account_id);
 
 CREATE INDEX ix_account_identities_account ON account_identities USING btree (account_id);
 
@@ -1418,7 +1473,7 @@ CREATE INDEX ix_messages_returns ON messages USING btree (is_kept, GREATEST(retu
 
 CREATE INDEX ix_messages_sha256 ON messages USING btree (user_email, sha256) WHERE is_kept;
 
-CREATE INDEX ix_messages_snoozed_with ON messages USING btree (snoozed_with) WHERE (snoozed_with IS NOT NULL);
+CREATE INDEX ix_messages_snooze ON messages USING btree (snooze_id) WHERE (snooze_id IS NOT NULL);
 
 CREATE INDEX ix_messages_without_snippet ON messages USING btree (id) WHERE (is_kept AND (snippet IS NULL));
 
@@ -1441,6 +1496,8 @@ CREATE INDEX ix_push_sends_created ON push_sends USING btree (created_at);
 CREATE INDEX ix_push_sends_due ON push_sends USING btree (try_at, id) WHERE (state = 'reserved'::text);
 
 CREATE INDEX ix_push_sends_open ON push_sends USING btree (id) WHERE (state = ANY (ARRAY['reserved'::text, 'sending'::text]));
+
+CREATE INDEX ix_push_sends_remote ON push_sends USING btree (account_id) WHERE (remote_id IS NOT NULL);
 
 CREATE INDEX ix_quota_usage_period_start ON quota_usage USING btree (period_start);
 
@@ -1492,6 +1549,10 @@ CREATE INDEX ix_webhook_endpoints_notice ON webhook_endpoints USING btree (notic
 
 CREATE INDEX ix_webhook_endpoints_on ON webhook_endpoints USING btree (turn_at, id) WHERE is_on;
 
+CREATE UNIQUE INDEX uq_account_addresses_gets_mail ON account_addresses USING btree (account_id) WHERE gets_mail;
+
+CREATE UNIQUE INDEX uq_alarms_open ON alarms USING btree (((ended_at IS NULL))) WHERE (ended_at IS NULL);
+
 CREATE UNIQUE INDEX uq_email_snoozes_in_flight ON email_snoozes USING btree (serialization_key) WHERE ((claimed_at IS NOT NULL) AND (serialization_key IS NOT NULL));
 
 CREATE UNIQUE INDEX uq_email_snoozes_live ON email_snoozes USING btree (user_email, message_id) WHERE (NOT inactive);
@@ -1502,11 +1563,14 @@ CREATE UNIQUE INDEX uq_messages_uid ON messages USING btree (mailbox_id, folder,
 
 CREATE UNIQUE INDEX uq_pauses_active ON pauses USING btree (kind, value) WHERE (ended_at IS NULL);
 
-CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHERE ((snooze_id IS NULL) AND (state = ANY (ARRAY['reserved'::text, 'sending'::text])));
+CREATE UNIQUE INDEX uq_push_sends_test ON push_sends USING btree (device_id) WHERE ((snooze_id IS NULL) AND (alarm_id IS NULL) AND (withdraws IS NULL) AND (state = ANY (ARRAY['reserved'::text, 'sending'::text])));
 
 CREATE UNIQUE INDEX uq_snooze_events_report ON snooze_events USING btree (snooze_id, kind, ((detail ->> 'promise'::text)), ((detail ->> 'code'::text))) WHERE (route = 'report'::text);
 
 CREATE UNIQUE INDEX uq_webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id, snooze_id, scheduled_for) WHERE (event = 'due'::text);
+
+ALTER TABLE ONLY account_addresses
+    ADD CONSTRAINT fk_account_addresses_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;
 
 ALTER TABLE ONLY account_deletions
     ADD CONSTRAINT fk_account_deletions_account FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE;

@@ -182,6 +182,11 @@
     form.dataset.series = row.dataset.series || "";
     form.querySelector("[data-occurrence-choice]").hidden = !row.dataset.recurrence;
     form.querySelector("[name=scope][value=once]").checked = true;
+    const conversation = form.querySelector("[data-conversation-choice]");
+    const { count = "1" } = row.dataset;
+    conversation.hidden = count === "1";
+    conversation.querySelector("legend span").textContent = conversation.dataset.conversationChoice.replace("#", count);
+    form.querySelector("[name=only]").checked = false;
     // Of many, each keeps what a reply does.
     const many = row.matches("[data-many]");
     form.querySelector(".reply-field").hidden = many;

@@ -1,6 +1,7 @@
 """ntfy and Gotify as their documentation describes them, on loopback. They are strict: they refuse unknown fields, too.
 
-ntfy: docs.ntfy.sh/publish, "Publish as JSON". Gotify: gotify.net/api-docs, `POST /message`.
+ntfy: docs.ntfy.sh/publish, "Publish as JSON" and, since 2.16, "Deleting notifications". Gotify: gotify.net/api-docs,
+`POST /message` with the token of an application, `DELETE /message/{id}` with the token of a client.
 """
 
 import json
@@ -17,6 +18,7 @@ from snoozer.notify import services
 from tests.push_service import KEYS
 
 TOKEN = "AbCdEf.123-token"
+CLIENT_TOKEN = "CdEfGh.456-client"
 NTFY_FIELDS = {"topic": str, "message": str, "title": str, "click": str, "tags": list, "priority": int, "actions": list}
 GOTIFY_FIELDS = {"title": str, "message": str, "priority": int, "extras": dict}
 
@@ -28,6 +30,10 @@ class Server:
     """Takes what `judge` returns nothing for; `refusals` are used first, each once."""
 
     judge: Callable[[str, dict[str, str], Any], int | None]
+    # The id of the nth message that was taken, and the status of a DELETE.
+    name: Callable[[int], str | int] = str
+    delete: Callable[[str, dict[str, str], list[str]], int] = lambda path, headers, ids: 405
+    deleted: list[str] = field(default_factory=list)
     taken: list[dict[str, Any]] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -41,13 +47,23 @@ class Server:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 server.asked.append(self.path)
+                self._answer(lambda headers: server.answer(self.path, headers, body))
+
+            def do_DELETE(self) -> None:
+                server.asked.append(f"DELETE {self.path}")
+                self._answer(lambda headers: server.withdrawn(self.path, headers))
+
+            def _answer(self, judge: Callable[[dict[str, str]], int]) -> None:
                 status, headers = server.refusals.pop(0) if server.refusals else (0, {})
                 if not status:
-                    status = server.answer(self.path, {k.lower(): v for k, v in self.headers.items()}, body)
+                    status = judge({k.lower(): v for k, v in self.headers.items()})
+                taken = {"id": server.name(len(server.taken)), "time": 1_796_000_000}
+                content = json.dumps(taken).encode() if status == 200 else b""
                 self.send_response(status)
-                for name, value in {"Content-Length": "0", **headers}.items():
+                for name, value in {"Content-Length": str(len(content)), **headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
+                self.wfile.write(content)
 
             def do_GET(self) -> None:
                 server.asked.append(f"GET {self.path}")
@@ -83,6 +99,13 @@ class Server:
             self.taken.append(content)
         return status or 200
 
+    def withdrawn(self, path: str, headers: dict[str, str]) -> int:
+        ids = [str(self.name(number + 1)) for number in range(len(self.taken))]
+        status = self.delete(path, headers, [id for id in ids if id not in self.deleted])
+        if status == 200:
+            self.deleted.append(path.rpartition("/")[2])
+        return status
+
 
 def _is_of(content: dict[str, Any], fields: dict[str, type]) -> bool:
     return all(name in fields and isinstance(value, fields[name]) for name, value in content.items())
@@ -100,7 +123,13 @@ def ntfy() -> Server:
             return 403
         return None if len(content.get("message", "")) <= 4_096 else 413
 
-    return Server(judge)
+    def delete(path: str, headers: dict[str, str], ids: list[str]) -> int:
+        _, topic, id = path.split("/")
+        if topic.startswith("private") and headers.get("authorization") != f"Bearer {TOKEN}":
+            return 403
+        return 200 if id in ids else 404
+
+    return Server(judge, name=lambda number: f"hwQ2YpKd{number}", delete=delete)
 
 
 def gotify() -> Server:
@@ -112,7 +141,12 @@ def gotify() -> Server:
         is_message = headers.get("content-type") == "application/json" and _is_of(content, GOTIFY_FIELDS)
         return None if is_message and content.get("message") else 400
 
-    return Server(judge)
+    def delete(path: str, headers: dict[str, str], ids: list[str]) -> int:
+        if headers.get("x-gotify-key") != CLIENT_TOKEN:
+            return 403
+        return 200 if path in [f"/message/{id}" for id in ids] else 404
+
+    return Server(judge, name=lambda number: 20 + number, delete=delete)
 
 
 def add(engine: Engine, account_id: int, service: str, *, subject: bool = False, **address: str) -> int:

@@ -17,7 +17,7 @@ from snoozer.db.queries import account_roles as queries
 from snoozer.db.queries import imports
 from snoozer.db.roles import ROLES, Role
 from snoozer.db.statements import database_time
-from snoozer.people import accounts, organisation_sign_in
+from snoozer.people import accounts, addresses, organisation_sign_in
 from snoozer.people.personal_data import importing, restoring
 from snoozer.people.personal_data.files import FILES
 from snoozer.people.personal_data.import_file import NotAnExport, read
@@ -52,6 +52,22 @@ def create(email: str, role: str | None, zone: str) -> None:
         click.echo(f"There is already the account {account.email} ({account.role}); nothing was changed.")
     if account.closed:
         click.echo(f"It is closed; open it with: snoozer account open {account.email}")
+
+
+@command.command("address", help="Add ADDRESS to the account of EMAIL. You vouch for it.")
+@click.argument("email")
+@click.argument("address")
+def add_address(email: str, address: str) -> None:
+    with transaction(name="account") as connection:
+        id = accounts.id_of(connection, email=email)
+        if id is None:
+            refuse(NO_ACCOUNT)
+        added = addresses.vouch(connection, account_id=id, email=address)
+        if not added:
+            refuse("It belongs to an account already, or this one has as many addresses as there may be.")
+        _audit(connection, "add_address", account=id)
+    security_log.record("address_added", account=id)
+    click.echo("Mail from and to this address is theirs now.")
 
 
 @command.command("role", help="Give the account of EMAIL a role; its groups at a provider may give a higher one.")

@@ -11,6 +11,7 @@ from snoozer.cli.remote import as_json, connected, in_words
 @click.option("--note", help="A note of yours that comes with it.")
 @click.option("--key", metavar="KEY", help="With the same key it is added once within a day, however often this runs.")
 @click.option("--message-id", metavar="ID", help="What the message is called; one that is snoozed gets the new time.")
+@click.option("--only", is_flag=True, help="Put away that message alone, without older ones of its conversation.")
 @click.option("--zone", help="The time zone of PHRASE; the account's unless given.")
 @click.option("--locale", help="Language and customs of PHRASE; the account's unless given.")
 @click.option("--json", "json_wanted", is_flag=True, help="Print one line of JSON.")
@@ -20,6 +21,7 @@ def command(
     note: str | None,
     key: str | None,
     message_id: str | None,
+    only: bool,
     zone: str | None,
     locale: str | None,
     json_wanted: bool,
@@ -37,5 +39,6 @@ def command(
             zone=zone,
             locale=locale,
             idempotency_key=key,
+            conversation=not only,
         )
     click.echo(as_json(added) if json_wanted else in_words(added))

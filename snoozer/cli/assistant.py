@@ -156,9 +156,11 @@ class Tools:
         message_id: Annotated[str, Field(description="The Message-ID of the mail to put away.")] = "",
         subject: Annotated[str, Field(description="The mail's subject, or what to be reminded of.")] = "",
         note: Note = "",
+        alone: Annotated[bool, Field(description="Leave older mails of its conversation in the inbox.")] = False,
     ) -> Result:
-        """Put one mail away until a time, or without a mail be reminded of something. The time must be the person's
-        words; if they have no one meaning, nothing is done and the answer has the question to ask."""
+        """Put one mail away until a time, with the older mails of its conversation unless it is to go alone; or without
+        a mail be reminded of something. The time must be the person's words; if they have no one meaning, nothing is
+        done and the answer has the question to ask."""
 
         def work(client: Client) -> Answer:
             if not message_id.strip() and not subject.strip():
@@ -168,7 +170,11 @@ class Tools:
             if live := [one for one in known if one.state not in OVER]:
                 raise Question("This message is put away already. Should its time be changed?", snoozes=live)
             made = client.snooze(
-                when=when, message_id=message_id.strip() or None, subject=subject or None, note=note or None
+                when=when,
+                message_id=message_id.strip() or None,
+                subject=subject or None,
+                note=note or None,
+                conversation=not alone,
             )
             return _done(made, f"Snooze {made.id} is made. It comes back {made.reading}")
 

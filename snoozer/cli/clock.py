@@ -92,7 +92,7 @@ def command(once: bool) -> None:
 
 
 def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, until: Event) -> None:
-    ping = _ping_loop(engine, config)
+    unjoined = _unjoined_loops(engine, config)
     scheduler = BackgroundScheduler(timezone="UTC")
     every: dict[str, Any] = {"trigger": "interval", "max_instances": 1, "coalesce": True, "misfire_grace_time": None}
 
@@ -120,23 +120,24 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
     returns = return_loop(engine, poll=config.poll)
     returns.start()
     scheduler.start()
-    if ping is not None:
-        ping.start()
+    for loop in unjoined:
+        loop.start()
     until.wait()
-    if ping is not None:
+    for loop in unjoined:
         # Not joined: its request may take seconds, and nothing depends on its end.
-        ping.stopping.set()
+        loop.stopping.set()
     scheduler.shutdown(wait=False)
     returns.stop()
 
 
-def _ping_loop(engine: Engine, config: Settings) -> Loop | None:
-    if not config.ping_url.get_secret_value():
-        return None
+def _unjoined_loops(engine: Engine, config: Settings) -> list[Loop]:
+    """The loops that make requests to services: of SNOOZER_PING_URL, and of SNOOZER_CHANNELS for alarms."""
     # Imported here, because the doctor's checks import this module.
+    from snoozer.cli.alarms import alarm_loop
     from snoozer.cli.ping import make_switch
 
-    return make_switch(engine, config).loop()
+    loops = [make_switch(engine, config).loop()] if config.ping_url.get_secret_value() else []
+    return [*loops, alarm_loop(engine, config)] if config.channels else loops
 
 
 def do_chore(name: str, chore: Callable[[], object], *, pauses: Pauses) -> None:

@@ -16,7 +16,7 @@ from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.errors import error_text
 from snoozer.mailboxes import inbox
-from snoozer.mailboxes.inbound import addresses, answers, doors, reports
+from snoozer.mailboxes.inbound import addresses, answers, doors, owners, reports
 from snoozer.mailboxes.inbound.doors import NO_DOORS, Door, Site
 from snoozer.mailboxes.inbound.lmtp_server import TEMPFAIL, UNKNOWN_RECIPIENT, InboundServer, IncomingMail
 from snoozer.mailboxes.inbound.reports import ReportDoor
@@ -47,7 +47,8 @@ def command() -> None:
             return
     flush = telemetry.start(service="snoozer-inbound", engine=engine, **given.telemetry)
     server = start_server(engine, given)
-    _log.info("taking mail by %s on %s:%d", given.inbound_protocol, server.host, server.port)
+    place = str(server.path or f"{server.host}:{server.port}")
+    _log.info("taking mail by %s on %s", given.inbound_protocol, place)
     stopping.wait()
     server.stop()
     flush()
@@ -55,8 +56,13 @@ def command() -> None:
 
 
 def start_server(engine: Engine, given: Settings) -> InboundServer:
-    """The running server. Raises SettingsError if its host is not this machine's or its port is taken."""
-    site = Site(domain=given.inbound_domain, keys=given.keys, authserv_id=given.authserv_id.strip())
+    """The running server. Raises SettingsError if its host is not this machine's, or its port or socket is taken."""
+    site = Site(
+        domain=given.inbound_domain,
+        keys=given.keys,
+        authserv_id=given.authserv_id.strip(),
+        separator=given.inbound_separator,
+    )
     server = InboundServer(
         host=given.inbound_host,
         port=given.inbound_port,
@@ -66,10 +72,18 @@ def start_server(engine: Engine, given: Settings) -> InboundServer:
         max_bytes=given.largest_message,
         protocol=given.inbound_protocol,
         hostname=socket.gethostname(),
+        path=given.inbound_socket,
+        mode=int(given.inbound_socket_mode, 8),
     )
     try:
         server.start()
     except OSError as error:
+        if given.inbound_socket is not None:
+            raise SettingsError(
+                f"SNOOZER_INBOUND_SOCKET: no socket can be opened at {given.inbound_socket} "
+                f"({error.strerror or error}); set it to a path in a folder that exists, where this user may write and "
+                "no other process listens"
+            ) from None
         if isinstance(error, socket.gaierror) or error.errno == errno.EADDRNOTAVAIL:
             raise SettingsError(
                 f"SNOOZER_INBOUND_HOST is {given.inbound_host}, which is no address of this machine; "
@@ -92,7 +106,7 @@ def store(
     for start in range(0, len(incoming.rcpt_to), RECIPIENTS_AT_ONCE):
         addresses = incoming.rcpt_to[start : start + RECIPIENTS_AT_ONCE]
         try:
-            replies += _store_for(engine, addresses, incoming, limits=limits)
+            replies += _store_for(engine, addresses, incoming, limits=limits, site=site)
         except DBAPIError as error:
             _log.warning("A mail could not be stored: %s", error_text(error))
             replies += [TEMPFAIL] * len(addresses)
@@ -102,22 +116,24 @@ def store(
     ]
 
 
-def _store_for(engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None) -> list[str]:
+def _store_for(
+    engine: Engine, addresses: Sequence[str], incoming: IncomingMail, *, limits: Limits | None, site: Site
+) -> list[str]:
     full: dict[str, str] = {}
-    original, has_null_sender = incoming.original, not incoming.mail_from
+    original = incoming.original
     with engine.begin() as connection:
-        owners = [inbox.owner(connection, address=address) for address in addresses]
-        for owner in sorted({owner for owner in owners if owner}):
+        whose = [owners.owner(connection, address=address, site=site) for address in addresses]
+        for owner in sorted({owner for owner in whose if owner}):
             try:
                 with connection.begin_nested():
                     if limits is not None:
                         quotas.spend_mail(connection, limits, user_email=owner, size=len(original))
-                    inbox.store(connection, user_email=owner, original=original, has_null_sender=has_null_sender)
+                    inbox.store(connection, user_email=owner, original=original, return_path=incoming.mail_from)
             except QuotaReached as reached:
                 full[owner] = reached.name
     for quota in full.values():
         security_log.record("quota_reached", quota=quota)
-    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in owners]
+    return [MAILBOX_FULL if owner in full else STORED if owner else UNKNOWN_RECIPIENT for owner in whose]
 
 
 def _act(engine: Engine, address: str, incoming: IncomingMail, *, limits: Limits | None, site: Site) -> str:
@@ -162,7 +178,7 @@ def _act(engine: Engine, address: str, incoming: IncomingMail, *, limits: Limits
 
 def _is_known(engine: Engine, address: str, site: Site) -> bool:
     with engine.connect() as connection:
-        owner = inbox.owner(connection, address=address)
+        owner = owners.owner(connection, address=address, site=site)
         return owner is not None or _door(connection, address, site) is not None
 
 

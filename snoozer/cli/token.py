@@ -91,8 +91,8 @@ def _end(connection: Connection, *, email: str, phrase: str) -> datetime:
     if account is None:
         refuse(NO_ACCOUNT)
     try:
-        back = chosen_shape.back_of(connection, account_id=account.id)
-        parsed = parse(phrase, now=now, zone=account.zone, locale="en_GB", back=back)
+        own = chosen_shape.days_for_phrases(connection, account_id=account.id)
+        parsed = parse(phrase, now=now, zone=account.zone, locale="en_GB", own=own)
     except ParseError as error:
         refuse(error.message)
     if parsed.at is None or parsed.recurrence is not None:

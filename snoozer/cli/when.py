@@ -7,7 +7,7 @@ from datetime import UTC, date, datetime
 import click
 
 from snoozer.timephrase import locales
-from snoozer.timephrase.context import Back
+from snoozer.timephrase.context import OwnDays
 from snoozer.timephrase.day_shape import DayShape
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
@@ -20,10 +20,18 @@ from snoozer.timephrase.zones import canonical, zone_of
 @click.option("--zone", default="UTC", show_default=True, help="A time zone such as Europe/Berlin.")
 @click.option("--locale", default="en_US", show_default=True, help="Language and customs, such as de_DE or en_GB.")
 @click.option("--back", metavar="DATE", help="The day on which you are back from a vacation, for 'when I am back'.")
+@click.option("--review", type=click.IntRange(1, 7), default=5, help="The weekday of 'someday', 1 is Monday.")
 @click.option("--folder", is_flag=True, help="PHRASE is the name of a folder below Snooze; the usual times are known.")
 @click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
 def command(
-    words: tuple[str, ...], now: str | None, zone: str, locale: str, back: str | None, folder: bool, as_json: bool
+    words: tuple[str, ...],
+    now: str | None,
+    zone: str,
+    locale: str,
+    back: str | None,
+    review: int,
+    folder: bool,
+    as_json: bool,
 ) -> None:
     """Say when PHRASE is: the instant and its flags, then the sentence to check it by.
 
@@ -35,11 +43,11 @@ def command(
         click.echo(context.get_help())
         context.exit()
     try:
-        present, ends, name = _present(now, zone), _back(back), locales.canonical(locale)
+        present, shape, name = _present(now, zone), _shape(back, review), locales.canonical(locale)
         if name is None:
             raise ParseError("unknown_locale", "That locale is not known; use one such as en_GB or de_DE.")
         read = _in_folder if folder else parse
-        parsed = read(" ".join(words), now=present, zone=zone, locale=name, back=lambda: ends)
+        parsed = read(" ".join(words), now=present, zone=zone, locale=name, own=lambda: shape)
     except ParseError as error:
         if as_json:
             click.echo(json.dumps(error.as_json()))
@@ -57,12 +65,12 @@ def command(
     click.echo(parsed.sentence)
 
 
-def _in_folder(name: str, *, now: datetime, zone: str, locale: str, back: Back) -> ParsedTime:
+def _in_folder(name: str, *, now: datetime, zone: str, locale: str, own: OwnDays) -> ParsedTime:
     """The time that this folder means to the process that watches mailboxes. Raises ParseError."""
     from snoozer.mailboxes import folder_times
     from snoozer.snoozes.input import SnoozeError
 
-    times = folder_times.PersonalTimes(zone, locale, folder_times.usual_times(locale), back())
+    times = folder_times.PersonalTimes(zone, locale, folder_times.usual_times(locale), own())
     try:
         return folder_times.read_folder(folder_times.named(name), times, now=now)
     except SnoozeError as error:
@@ -82,10 +90,10 @@ def _present(now: str | None, zone: str) -> datetime:
     return present if present.tzinfo or name is None else present.replace(tzinfo=zone_of(name))
 
 
-def _back(text: str | None) -> datetime | None:
-    """The end of the vacation by the value of --back."""
+def _shape(back: str | None, review: int) -> DayShape:
+    """The shape of the day by the values of --back and --review."""
     try:
-        return None if text is None else DayShape(back_on=date.fromisoformat(text)).back
+        return DayShape(back_on=None if back is None else date.fromisoformat(back), review_on=review)
     except ValueError:
         message = "The value of --back cannot be read; give a date such as 2026-12-07."
         raise ParseError("invalid_time", message) from None

@@ -149,7 +149,8 @@ def run_worker(
         sys.setswitchinterval(SWITCH_SECONDS)
         if not settings.pgbouncer and not drain:
             _run_until_closed(notify_listener(engine, on_notify=worker.wake), closing)
-        pushes = _push_sender(settings, failpoint=hook, stopping=stopping)
+        engine_of_pushes = _sending_engine(settings, name="push", stopping=stopping)
+        pushes = push_sender(settings, engine=engine_of_pushes, failpoint=hook, stopping=stopping)
         closing.callback(pushes.engine.dispose)
         webhooks = _webhook_sender(settings, failpoint=hook, stopping=stopping)
         closing.callback(webhooks.engine.dispose)
@@ -289,7 +290,8 @@ def start_heartbeat(
     return heartbeat
 
 
-def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Event) -> PushSender:
+def push_sender(settings: Settings, *, engine: Engine, failpoint: FailpointHook, stopping: Event) -> PushSender:
+    """The sender of pushes to devices and services."""
     is_named = settings.base_url.startswith("https://")
     return PushSender(
         channel=PushChannel(
@@ -299,7 +301,7 @@ def _push_sender(settings: Settings, *, failpoint: FailpointHook, stopping: Even
             base_url=settings.base_url,
             allowed=settings.channels,
         ),
-        engine=_sending_engine(settings, name="push", stopping=stopping),
+        engine=engine,
         allow_private=settings.allow_private_push_services,
         failpoint=failpoint,
         stopping=stopping,

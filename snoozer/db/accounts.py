@@ -116,8 +116,8 @@ def use_link(connection: Connection, *, token_hash: str, browser_hash: str | Non
     return execute(connection, "accounts/use_link", **values).scalar_one_or_none()
 
 
-def try_code(connection: Connection, *, code_hash: str, browser_hash: str) -> int | None:
-    values = {"code_hash": code_hash, "browser_hash": browser_hash}
+def try_code(connection: Connection, *, code_hash: str, browser_hash: str, address: str | None) -> int | None:
+    values = {"code_hash": code_hash, "browser_hash": browser_hash, "address": address}
     return execute(connection, "accounts/try_code", **values).scalar_one_or_none()
 
 

@@ -16,8 +16,8 @@ class OwnedMailbox:
     """A mailbox that this process may change, and its owner. `secret` is the encrypted password, or the refresh token
     if `login_method` names a provider. If the account is closed (`is_closed`), snoozed messages are brought back and no
     others are snoozed. `brings_back` is what the owner wants at the time of a snooze: the message back in its place, a
-    reminder, or both. Messages in the inbox that get `snooze_flag` are snoozed to `snooze_flag_time`, the name of a
-    preset or a phrase."""
+    reminder, or both; with `reads_asleep` it is marked as read while it sleeps. Messages in the inbox that get
+    `snooze_flag` are snoozed to `snooze_flag_time`, the name of a preset or a phrase."""
 
     id: int
     fence: int
@@ -33,6 +33,7 @@ class OwnedMailbox:
     account_id: int
     is_closed: bool
     brings_back: Literal["return", "reminder", "both"] = "both"
+    reads_asleep: bool = False
     snooze_flag: str | None = None
     snooze_flag_time: str | None = None
 

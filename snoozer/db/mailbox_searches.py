@@ -15,25 +15,28 @@ from snoozer.db.statements import execute, rows_as
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A snooze whose message is to be searched for."""
+    """A snooze whose message is to be searched for; if `whole`, older messages of its conversation leave with it."""
 
     snooze_id: int
     user_email: str
     message_id: str
+    whole: bool
 
 
 class Result(NamedTuple):
-    """How many messages a mailbox has for a snooze, and the place of the only one."""
+    """How many messages a mailbox has for a snooze. If it is one: its place, and the places of its older messages."""
 
     snooze_id: int
     mailbox_id: int
     found: int
-    seen: Sighting | None
+    seen: list[Sighting]
 
 
-def choose(connection: Connection, *, snooze_id: int, mailbox_ids: Collection[int]) -> None:
-    """Search for the message of a snooze in these mailboxes alone, unless the message is known."""
-    execute(connection, "mailbox_searches/choose", snooze_id=snooze_id, mailbox_ids=sorted(mailbox_ids))
+def choose(connection: Connection, *, snooze_id: int, mailbox_ids: Collection[int] | None, whole: bool) -> None:
+    """Search for the message of a snooze in these mailboxes alone, unless the message is known; in all if that is None.
+    If `whole`, older messages of its conversation leave with it."""
+    chosen = None if mailbox_ids is None else sorted(mailbox_ids)
+    execute(connection, "mailbox_searches/choose", snooze_id=snooze_id, mailbox_ids=chosen, whole=whole)
 
 
 def prune(connection: Connection, *, mailbox_id: int, is_closed: bool) -> None:
@@ -52,10 +55,13 @@ def lock(connection: Connection, snooze_ids: Collection[int]) -> set[int]:
     return set(execute(connection, "mailbox_searches/lock", snooze_ids=sorted(snooze_ids)).scalars())
 
 
-def report(connection: Connection, found: Mapping[int, Sequence[Sighting]], *, mailbox_id: int, fence: int) -> set[int]:
-    """Record what was found for each snooze. Returns the snoozes whose search goes on: none for a former owner."""
+def report(
+    connection: Connection, found: Mapping[int, Sequence[Sequence[Sighting]]], *, mailbox_id: int, fence: int
+) -> set[int]:
+    """Record what was found for each snooze: each message, followed by older ones to leave with it. Returns the snoozes
+    whose search goes on: none for a former owner."""
     results = [
-        {"snooze_id": id, "found": len(seen), "seen": asdict(seen[0]) if len(seen) == 1 else None}
+        {"snooze_id": id, "found": len(seen), "seen": list(map(asdict, seen[0])) if len(seen) == 1 else None}
         for id, seen in found.items()
     ]
     values = {"results": json.dumps(results, default=datetime.isoformat), "mailbox_id": mailbox_id, "fence": fence}
@@ -65,10 +71,8 @@ def report(connection: Connection, found: Mapping[int, Sequence[Sighting]], *, m
 def decide(connection: Connection, snooze_ids: Collection[int]) -> list[Result]:
     """End the searches that are complete; returns the results of their mailboxes."""
     rows = execute(connection, "mailbox_searches/decide", snooze_ids=sorted(snooze_ids))
-    return [Result(row.snooze_id, row.mailbox_id, row.found, _sighting(row.seen)) for row in rows]
+    return [Result(row.snooze_id, row.mailbox_id, row.found, list(map(_sighting, row.seen or ()))) for row in rows]
 
 
-def _sighting(seen: dict[str, Any] | None) -> Sighting | None:
-    if seen is None:
-        return None
+def _sighting(seen: dict[str, Any]) -> Sighting:
     return Sighting(**{**seen, "internal_date": datetime.fromisoformat(seen["internal_date"])})

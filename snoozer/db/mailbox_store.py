@@ -20,6 +20,7 @@ class Envelope:
     """Columns of a kept message besides its bytes. `substitute_id` is its id if other bytes have `message_id`.
 
     `thread_ids` are the ids of the messages before it and its own as they are written, with spaces between them.
+    `return_path` is the sender of its envelope, empty for a report; None if it did not come by mail.
     """
 
     message_id: str
@@ -31,6 +32,7 @@ class Envelope:
     sender_email: str | None
     sent_at: datetime | None
     snippet: str
+    return_path: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,8 +68,7 @@ EVIDENCE = Place(folder="reminders", unread=False)
 @dataclass(frozen=True, kw_only=True)
 class Sighting:
     """A message that was seen in `folder`; `header_id` to `internal_date` are its fingerprint. `thread_ids` are the ids
-    of the messages before it and its own, with spaces between them; `snoozed_with` is the snooze of another message of
-    its conversation with which it leaves."""
+    of the messages before it and its own, with spaces between them; `snooze_id` is the snooze with which it leaves."""
 
     user_email: str
     message_id: str
@@ -81,13 +82,14 @@ class Sighting:
     uidvalidity: int
     uid: int
     thread_ids: str | None = None
-    snoozed_with: int | None = None
+    snooze_id: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Entry:
     """A message that is or was snoozed, or was moved elsewhere: where it is (`place`, `folder`), where it should be
-    (`wanted`), the move that began (`moving_to`), and when it returns, and whether its return `marks_unread`."""
+    (`wanted`), the move that began (`moving_to`), when it returns, and whether its return `marks_unread`. We marked it
+    as read while it sleeps if it `was_unread`."""
 
     id: int
     user_email: str
@@ -112,6 +114,7 @@ class Entry:
     snooze_id: int | None
     is_due: bool
     marks_unread: bool = True
+    was_unread: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -216,11 +219,6 @@ def mark(connection: Connection, *, id: int, user_email: str, unread: bool) -> b
     return execute(connection, "messages/mark", id=id, user_email=user_email, unread=unread).first() is not None
 
 
-def date_arrivals(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> None:
-    """Set the arrival times of messages that just came in to their dates, for `snoozer up`."""
-    execute(connection, "messages/date_arrivals", user_email=user_email, message_ids=list(message_ids))
-
-
 def list_without_snippet(connection: Connection, *, batch_size: int, size: int) -> dict[int, bytes]:
     """By id, the first `size` bytes of messages whose snippet is not known yet, locked until the transaction ends."""
     rows = execute(connection, "messages/list_without_snippet", batch_size=batch_size, size=size)
@@ -319,10 +317,13 @@ def list_in_folder(connection: Connection, *, mailbox_id: int, folder: str, uidv
     return set(execute(connection, "messages/list_in_folder", **values).scalars())
 
 
-def intend(connection: Connection, ids: Sequence[int], *, moving_to: Where, target: Target, fence: int) -> set[int]:
-    """Record the intent to move messages. Returns the messages that may be moved: none for a former owner."""
-    values = {f"target_{name}": value for name, value in target._asdict().items()}
-    moved = execute(connection, "messages/intend", ids=list(ids), moving_to=moving_to, fence=fence, **values)
+def intend(
+    connection: Connection, ids: Sequence[int], *, moving_to: Where, target: Target, unread: Collection[int], fence: int
+) -> set[int]:
+    """Record the intent to move messages, and to mark the `unread` ones as read while they sleep. Returns the messages
+    that may be moved: none for a former owner."""
+    values = {"moving_to": moving_to, **{f"target_{name}": value for name, value in target._asdict().items()}}
+    moved = execute(connection, "messages/intend", ids=list(ids), unread=list(unread), fence=fence, **values)
     return set(moved.scalars())
 
 
@@ -347,7 +348,7 @@ def settle(
 
 
 def mark_missing(connection: Connection, ids: Sequence[int], *, fence: int) -> None:
-    """Record that messages are not where they were, and are sought."""
+    """Record that messages left their places, and are sought."""
     execute(connection, "messages/mark_missing", ids=list(ids), fence=fence)
 
 
@@ -356,9 +357,11 @@ def forget(connection: Connection, *, id: int, fence: int) -> bool:
     return execute(connection, "messages/forget", id=id, fence=fence).first() is not None
 
 
-def has_others(connection: Connection, *, id: int, snooze_id: int) -> bool:
-    """Whether a snooze is going to return other messages besides this one."""
-    return bool(execute(connection, "messages/has_others", id=id, snooze_id=snooze_id).scalar_one())
+def others(connection: Connection, *, id: int) -> tuple[bool, bool]:
+    """Whether the snooze of this message is going to return another, and whether it took others away and all of them
+    are back for the same promise."""
+    row = execute(connection, "messages/others", id=id).one()
+    return row.are_asleep, row.are_back
 
 
 def forget_given_back(connection: Connection, *, mailbox_id: int, domain: str, fence: int) -> None:

@@ -23,9 +23,11 @@ class NewMailbox:
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """How a message comes back, and the flag that snoozes messages in the inbox, with its time; both or neither."""
+    """How a message sleeps and comes back, and the flag that snoozes messages in the inbox, with its time; both or
+    neither."""
 
     brings_back: str = "both"
+    reads_asleep: bool = False
     snooze_flag: str | None = None
     snooze_flag_time: str | None = None
 

@@ -49,7 +49,9 @@ class Claimed(ABC):
 @dataclass(frozen=True, kw_only=True)
 class ClaimedPush(Claimed):
     """A push. `signing_key` is encrypted; `subject` is None if its device shows none. A device that is a
-    `service` has an encrypted `address`, and the columns of a browser are empty. A test has no snooze."""
+    `service` has an encrypted `address`, and the columns of a browser are empty. A test has no snooze, nor has an
+    `alarm`, the sentence of a trouble that begins or has ended. A push that `withdraws` a notice has its id at the
+    service."""
 
     channel = "push"
     ended = "gone"
@@ -65,6 +67,9 @@ class ClaimedPush(Claimed):
     service: str
     address: bytes = field(repr=False)
     locale: str
+    alarm: str | None
+    alarm_ended: bool
+    withdraws: str | None
     subject: str | None = field(repr=False)
 
     @property

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from sqlalchemy import Connection
 
 from snoozer.db import notifications
+from snoozer.db.roles import GROUP_ROLE_LIFETIME
 from snoozer.db.statements import execute
 
 
@@ -68,6 +69,23 @@ def replace_address(connection: Connection, *, id: int, known: bytes, address: b
 def enter_test(connection: Connection, *, id: int, account_id: int) -> bool:
     """Enter a test of a service. Returns False if another one waits, or this person has no such service."""
     return execute(connection, "push/enter_test", id=id, account_id=account_id).first() is not None
+
+
+def set_alarms(connection: Connection, *, id: int, account_id: int, tells_alarms: bool) -> bool:
+    """Choose whether a service gets alarms. Returns False when this person has no such service."""
+    values = {"id": id, "account_id": account_id, "tells_alarms": tells_alarms}
+    return execute(connection, "push/set_alarms", **values).first() is not None
+
+
+def begin_alarm(connection: Connection, *, sentence: str) -> bool:
+    """Enter an alarm, and its pushes to operators. Returns False if an alarm goes on."""
+    values = {"sentence": sentence, "role_lifetime": GROUP_ROLE_LIFETIME}
+    return execute(connection, "push/begin_alarm", **values).first() is not None
+
+
+def end_alarm(connection: Connection) -> bool:
+    """End the alarm that goes on, and enter the pushes about that. Returns False if none goes on."""
+    return execute(connection, "push/end_alarm").first() is not None
 
 
 def set_subject(connection: Connection, *, id: int, account_id: int, shows_subject: bool) -> bool:

@@ -19,6 +19,7 @@ from snoozer.delivery.claiming import Delivery, DeliveryConfig
 from snoozer.delivery.holds import uncertain_error
 from snoozer.delivery.settling import Ending
 from snoozer.delivery.verdicts import Dot, RefusedRow
+from snoozer.mail import compose
 from snoozer.mail.smtp.connection_pool import ConnectionPool
 from snoozer.mail.smtp.errors import CircuitOpen, NoReplyAfterData, Rejected, ServerUnavailable
 from snoozer.mail.smtp.session import SmtpSession
@@ -108,7 +109,7 @@ class Job:
 
     @property
     def rcpt_to(self) -> str:
-        return self.send.user_email
+        return compose.address_of(self.send)
 
     @property
     def dot(self) -> Dot:

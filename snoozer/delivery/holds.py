@@ -101,8 +101,8 @@ def _resolve(
     is_final = known is not None and (known.resends >= MAX_RESENDS or config.uncertainty.for_operator)
     if known is not None and (known.state == "awaited" or (digest and not (known.state == "uncertain" and is_final))):
         return Resolution(outcome=DeliveryOutcome.UNCLAIMED, hold=known.hold_left)
-    if deferral is not None and (known is None or known.state == "failed"):
-        # The claim was deferred when it was made: the rest is over, or was not known.
+    if (deferral is not None or claim.is_review) and (known is None or known.state == "failed"):
+        # The claim was deferred when it was made: the rest is over, or was not known. Or it was not gathered yet.
         return Resolution(outcome=DeliveryOutcome.UNCLAIMED, hold=MOMENT)
     fail = partial(Failure, id=claim.id, claim_token=claim.claim_token, attempts_used=0)
     if known is not None and known.state == "uncertain" and is_final:
@@ -122,6 +122,8 @@ def _look_up_digests(
         digests.dissolve(connection, ids=unclaimed)
     if people := _people(claim for claim in claims if claim.id in shaped):
         _gather(connection, people=people, domain=config.domain)
+    if reviewers := sorted({claim.user_email for claim in claims if claim.is_review}):
+        digests.gather_reviews(connection, people=reviewers, domain=config.domain)
     return digests.lookup(connection, ids=[claim.id for claim in claims], uncertainty=config.uncertainty)
 
 

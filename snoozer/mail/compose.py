@@ -1,8 +1,5 @@
 """Composes reminders, as bytes, and has the parts of all mails that Snoozer sends. The result depends only on the
 arguments: the same send gives the same bytes.
-
-The constant parts of every mail are rendered, encoded and checked once. A template only prints words and tests whether
-they are empty, so only the words of a mail are encoded for it, each between soft line breaks. No word is ever cached.
 """
 
 import hashlib
@@ -15,25 +12,24 @@ from email.utils import format_datetime
 from functools import lru_cache
 from itertools import chain
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-
-from snoozer import translations
 from snoozer.mail import headers, links
 from snoozer.mail.html_to_text import clean_text
 from snoozer.mail.mime_writer import (
     MULTIPART,
-    SOFT_BREAK,
+    BodyTemplate,
     Field,
     Text,
     format_mailbox,
-    multipart,
+    place,
     quoted_piece,
     write_fields,
 )
 from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.reminder import Member, Send
-from snoozer.resources import resource_folder
-from snoozer.timephrase.date_format import DateFormat
+from snoozer.timephrase.date_format import DateFormat, short_weekday
+from snoozer.timephrase.describe import span_in_words
+from snoozer.timephrase.parse import parse
+from snoozer.timephrase.result import ParseError
 from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_, catalogue, language_of, speaking
 from snoozer.translations import gettext as _
@@ -42,77 +38,30 @@ NO_SUBJECT = N_("(no subject)")
 # For sends that were entered before the ledger had a locale.
 DEFAULT_LOCALE = "en_GB"
 
-TEMPLATES = Environment(
-    loader=FileSystemLoader(resource_folder("templates") / "emails"),
-    autoescape=select_autoescape(disabled_extensions=("txt",), default=True, default_for_string=True),
-    undefined=StrictUndefined,
-    auto_reload=False,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-translations.use_in_templates(TEMPLATES)
-TEMPLATES.globals["language"] = translations.current_language
-
 # The path of each button after the token; each value is a key of `links.ACTS`.
-BUTTONS = {"done": "done", "tomorrow": "tomorrow", "next_week": "next-week", "another_time": "again"}
+BUTTONS = {"done": "done", "another_time": "again"}
+# Buttons that state a time: the act, the words around the time, and whether it has a date.
+_OFFERS = {
+    "tomorrow": ("tomorrow", N_("Tomorrow, %(when)s"), False),
+    "next_week": ("next-week", N_("Next week, %(when)s"), True),
+}
+_LATE_FACT = N_("This comes %(span)s late.")
+# By `delayed_by` of the ledger; other reasons say nothing to a person.
+_LATE = {
+    "mail server": N_("This comes %(span)s late, because our mail server could not be reached."),
+    "recipient": N_("This comes %(span)s late, because your mail server did not take it at first."),
+}
 
 # Limit for a note in a digest: with `MAX_DIGEST_SIZE` notes the mail stays near the size that no mail program
 # truncates.
 _LISTED_NOTE_LENGTH = 300
 
-_SUNDAY = 6
 _MAY_BECOME_A_LINK = re.compile("[.:@\u3002\uff0e\uff61]")
 _BREAKS = re.compile(r"(?<=\w)[.\u3002\uff0e\uff61](?=[^\W\d_])|@(?=\w)|:(?=//)|(?i:\b(?:mailto|tel|sms|data):)(?=\S)")
 _PLAIN_ADDRESS = re.compile(r"(?!www\.)[a-z0-9][a-z0-9._+-]*@(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
 _UNLINK = "\u200c"
 # No script before Hebrew is written from right to left.
 _FROM_HEBREW_ON = re.compile("[\u0590-\U0010ffff]")
-
-_PLACE = re.compile("\0([a-z_]+)\0")
-_MARKUP = re.compile("[&<>'\"\n]")
-_escape = TEMPLATES.filters["escape"]
-
-
-def place(word: str) -> str:
-    """The placeholder at which `BodyTemplate.fill` writes the word with that name."""
-    return f"\0{word}\0"
-
-
-class BodyTemplate:
-    """Both bodies of a mail. All except the words is rendered, encoded and checked once."""
-
-    def __init__(
-        self, template: str, *, words: Sequence[str], texts: Mapping[str, object], language: str = "en"
-    ) -> None:
-        """`words` are the names of the arguments of `fill`. `texts` are the template's other variables: constant in
-        each mail, except that they may contain the `place` of a word; "" means absent."""
-        values = {**texts, **{word: place(word) for word in words}}
-        with speaking(language):
-            text, html = self._encode(f"{template}/body.txt", values), self._encode(f"{template}/body.html", values)
-        pieces = multipart(text=text, html=html).split(b"\0")
-        places, count = [word.decode("ascii") for word in pieces[1::2]], text.count(b"\0") // 2
-        self._in_text, self._in_html = places[:count], places[count:]
-        self._format = b"%b".join([fixed.replace(b"%", b"%%") for fixed in pieces[::2]])
-
-    @staticmethod
-    def _encode(template: str, values: Mapping[str, object]) -> bytes:
-        """The rendered template in quoted-printable, except for places."""
-        pieces = _PLACE.split(TEMPLATES.get_template(template).render(values).rstrip("\n"))
-        encoded = [quoted_piece(piece) for piece in pieces]
-        encoded[1::2] = [place(word).encode("ascii") for word in pieces[1::2]]
-        return SOFT_BREAK.join(encoded)
-
-    def fill(self, words: Mapping[str, str]) -> bytes:
-        """The multipart body with these words, escaped in HTML.
-
-        Line breaks in a word are kept: `<br>` in HTML, two spaces before each line in text.
-        """
-        text = {name: quoted_piece(word.replace("\n", "\n  ")) for name, word in words.items()}
-        html = {
-            name: quoted_piece(str(_escape(word)).replace("\n", "<br>")) if _MARKUP.search(word) else text[name]
-            for name, word in words.items()
-        }
-        return self._format % tuple([text[name] for name in self._in_text] + [html[name] for name in self._in_html])
 
 
 class ReminderWriter:
@@ -137,12 +86,13 @@ class ReminderWriter:
         self._fields = write_fields(fixed_fields(mail_from, instance))
         self._links = f"{base_url.rstrip('/')}/r/"
         page = f"{self._links}{place('token')}"
-        buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
-        self._texts = {"sender": "", "excerpt": "", "note": ""} | buttons
-        # By language, and by the buttons and words that not every reminder has.
-        self._bodies: dict[tuple[str, ...], BodyTemplate] = {}
+        self._texts = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
+        self._texts |= {button: f"{page}/{place(f'{button}_act')}" for button in _OFFERS} | {"stop": f"{page}/stop"}
+        # By language, whether it repeats, and the words that not every reminder has.
+        self._bodies: dict[tuple[str | bool, ...], BodyTemplate] = {}
+        offers = [f"{button}_{part}" for button in _OFFERS for part in ("act", "label")]
         for given in ((), ("sender",), ("note",), ("sender", "note")):
-            self._body("en", given)
+            self._body("en", (*given, *offers), repeats=False)
 
     def envelope_sender(self, send: Send) -> str:
         """The address to which mail systems return this reminder: that of its occurrence, if mail to it comes here."""
@@ -175,35 +125,49 @@ class ReminderWriter:
             return self._write_digest(send, keys=keys)
         wording = _wording(send.locale or DEFAULT_LOCALE)
         token, subject = _token(send, keys=keys), _subject(send.subject, wording)
-        fields = address_fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+        fields = address_fields(
+            to=address_of(send), subject=subject, at=send.dated, message_id=send.reminder_message_id
+        )
         if thread := headers.thread_ids(send.thread_ids) or _own_id(send.message_id):
             fields += [("In-Reply-To", thread[-1]), ("References", " ".join(thread))]
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
         if self._inbound_domain:
             answer = links.sign_address(send.snooze_id, send.scheduled_for, keys=keys)
             fields.append(("Reply-To", f"{answer}@{self._inbound_domain}"))
-        if send.repeats:
+        if send.repeats and not send.is_review:
             fields += self._unsubscribe(token)
         words = {"subject": quoted(subject), "token": token, **_promise(send.scheduled_for, send.zone, wording)}
         excerpt = quoted(headers.sanitize_line(send.excerpt or ""))
-        optional = (("sender", _sender(send.sender_email)), ("excerpt", excerpt), ("note", _note(send.note)))
+        optional = (
+            ("late", _late(send.late_by, send.delayed_by, wording)),
+            ("sender", _sender(send.sender_email)),
+            ("excerpt", excerpt),
+            ("note", _note(send.note)),
+        )
         given = {name: word for name, word in optional if word}
-        without = ("next_week",) if _is_sunday(send.scheduled_for, send.zone) else ()
-        body = self._body(wording.language, tuple(given), without=without)
-        return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given)])
+        offers = _encoded_offers(*_day_of(send.as_of or send.dated, send.zone), wording)
+        body = self._body(wording.language, (*given, *offers), repeats=send.repeats)
+        return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill(words | given, offers)])
 
     def _write_digest(self, send: Send, *, keys: Sequence[str]) -> bytes:
         """The mail lists its own promise first. It belongs to no thread, because it is about several messages."""
         wording = _wording(send.locale or DEFAULT_LOCALE)
         listed: list[Send | Member] = [send, *send.members]
-        reminders = [self._list_one(one, zone=send.zone, wording=wording, keys=keys) for one in listed]
+        offers = _offers(*_day_of(send.as_of or send.dated, send.zone), wording)
+        reminders = [self._list_one(one, offers=offers, zone=send.zone, wording=wording, keys=keys) for one in listed]
         with speaking(wording.language):
-            subject = _("%(count)s reminders", count=len(reminders))
-        fields = address_fields(to=send.user_email, subject=subject, at=send.dated, message_id=send.reminder_message_id)
+            text = N_("%(count)s messages for someday") if send.is_review else N_("%(count)s reminders")
+            subject = _(text, count=len(reminders))
+        fields = address_fields(
+            to=address_of(send), subject=subject, at=send.dated, message_id=send.reminder_message_id
+        )
         token = _token(send, keys=keys)
         fields.append(("X-Snoozer-Occurrence", links.occurrence_id(token)))
-        fields += self._unsubscribe(token)
-        body = BodyTemplate("digest", words=(), texts={"reminders": reminders}, language=wording.language)
+        fields += [] if send.is_review else self._unsubscribe(token)
+        late = _late(send.late_by, send.delayed_by, wording)
+        stop = "" if send.is_review else f"{self._links}{token}/{links.STOP}"
+        texts = {"reminders": reminders, "is_review": send.is_review, "late": late, "stop": stop}
+        body = BodyTemplate("digest", words=(), texts=texts, language=wording.language)
         return b"".join([self._fields, write_fields(fields), b"\r\n", body.fill({})])
 
     def _unsubscribe(self, token: str) -> list[Field]:
@@ -214,26 +178,40 @@ class ReminderWriter:
             *(one_click if self._links.startswith("https://") else []),
         ]
 
-    def _list_one(self, one: Send | Member, *, zone: str, wording: "_Wording", keys: Sequence[str]) -> dict[str, str]:
+    def _list_one(
+        self,
+        one: Send | Member,
+        *,
+        offers: Mapping[str, str],
+        zone: str,
+        wording: "_Wording",
+        keys: Sequence[str],
+    ) -> dict[str, str]:
         page = self._links + _token(one, keys=keys)
-        buttons = {button: f"{page}/{act}" for button, act in BUTTONS.items()}
-        if _is_sunday(one.scheduled_for, zone):
-            buttons["next_week"] = ""
+        acts = BUTTONS | {button: offers.get(f"{button}_act", "") for button in _OFFERS}
         return {
             "subject": quoted(_subject(one.subject, wording)),
             "sender": _sender(one.sender_email),
             "note": _note(one.note, limit=_LISTED_NOTE_LENGTH),
+            **{button: act and f"{page}/{act}" for button, act in acts.items()},
+            **offers,
             **_promise(one.scheduled_for, zone, wording),
-            **buttons,
         }
 
-    def _body(self, language: str, given: tuple[str, ...], without: tuple[str, ...] = ()) -> BodyTemplate:
-        found = self._bodies.get((language, *without, *given))
+    def _body(self, language: str, given: tuple[str, ...], *, repeats: bool) -> BodyTemplate:
+        found = self._bodies.get((language, repeats, *given))
         if found is None:
-            words, texts = ("subject", "promised", "zone", *given), self._texts | dict.fromkeys(without, "")
+            absent = {"late", "sender", "excerpt", "note"} | ({"stop"} if not repeats else set())
+            absent |= {button for button in _OFFERS if f"{button}_act" not in given}
+            words, texts = ("subject", "promised", "zone", *given), self._texts | dict.fromkeys(absent, "")
             found = BodyTemplate("reminder", words=words, texts=texts, language=language)
-            self._bodies[language, *without, *given] = found
+            self._bodies[language, repeats, *given] = found
         return found
+
+
+def address_of(send: Send) -> str:
+    """The address to which a reminder goes."""
+    return send.recipient or send.user_email
 
 
 def fixed_fields(mail_from: str, instance: str, submitted: str = "auto-generated") -> list[Field]:
@@ -275,11 +253,6 @@ def _token(one: Send | Member, *, keys: Sequence[str]) -> str:
     return links.sign(links.Link(snooze_id=one.snooze_id, scheduled_for=one.scheduled_for), keys=keys)
 
 
-def _is_sunday(instant: datetime, zone: str) -> bool:
-    """On a Sunday, next week is tomorrow."""
-    return instant.astimezone(zone_or_utc(zone)).weekday() == _SUNDAY
-
-
 def _subject(raw: str | None, wording: "_Wording") -> str:
     return headers.sanitize_line(raw or "") or wording.no_subject
 
@@ -300,13 +273,6 @@ def _note(raw: str | None, *, limit: int = MAX_NOTE_LENGTH) -> str:
     if len(note) > limit:
         note = note[: limit - 1].rstrip() + "…"
     return "\n".join([quoted(line) for line in note.split("\n")])
-
-
-# Many reminders are promised for the same time.
-@lru_cache(maxsize=128)
-def _promise(instant: datetime, zone_name: str, wording: "_Wording") -> Mapping[str, str]:
-    zone = zone_or_utc(zone_name)
-    return {"promised": wording.instant(instant.astimezone(zone)), "zone": wording.zone_label(instant, zone)}
 
 
 def quoted(text: str) -> str:
@@ -334,6 +300,12 @@ class _Wording:
         """`Friday 6 March 2026, 08:00`, and in the United States `Friday, March 6, 2026, 8:00 am`."""
         return f"{_day(self, local.date())}, {self.hours[local.hour] % local.minute}"
 
+    def offer(self, label: str, local: datetime, *, has_date: bool) -> str:
+        """`Tomorrow, Sat 08:00`, `Next week, Mon 9 Mar 08:00`."""
+        with speaking(self.language):
+            day = self.dates.day(local.date(), year=False, short=True) if has_date else short_weekday(local.date())
+            return _(label, when=f"{day} {self.hours[local.hour] % local.minute}")
+
     def zone_label(self, instant: datetime, zone: tzinfo) -> str:
         """`Berlin time`; an offset such as `UTC+05:30` if the zone is not named after a place."""
         key = getattr(zone, "key", "UTC")
@@ -360,3 +332,47 @@ def _wording(locale: str) -> _Wording:
         zone=translated(N_("%(place)s time")),
         hours=tuple(dates.hour(time(hour)).replace(":00", ":%02d") for hour in range(24)),
     )
+
+
+# Many reminders are promised for the same time.
+@lru_cache(maxsize=128)
+def _promise(instant: datetime, zone_name: str, wording: _Wording) -> Mapping[str, str]:
+    zone = zone_or_utc(zone_name)
+    return {"promised": wording.instant(instant.astimezone(zone)), "zone": wording.zone_label(instant, zone)}
+
+
+def _day_of(instant: datetime, zone_name: str) -> tuple[date, tzinfo]:
+    """The day in that zone, from which the buttons of a mail count, and the zone."""
+    zone = zone_or_utc(zone_name)
+    return instant.astimezone(zone).date(), zone
+
+
+@lru_cache(maxsize=256)
+def _encoded_offers(day: date, zone: tzinfo, wording: _Wording) -> Mapping[str, bytes]:
+    return {name: quoted_piece(word) for name, word in _offers(day, zone, wording).items()}
+
+
+@lru_cache(maxsize=256)
+def _offers(day: date, zone: tzinfo, wording: _Wording) -> Mapping[str, str]:
+    """The path and the label of each button that states a time, and no time twice. No phrase of a button depends on
+    the hour."""
+    noon, found, seen = datetime.combine(day, time(12), zone), dict[str, str](), set[datetime | None]()
+    for button, (act, label, has_date) in _OFFERS.items():
+        try:
+            at = parse(links.ACTS[act][1] or "", now=noon, zone=str(zone), locale=DEFAULT_LOCALE).at
+        except ParseError:
+            continue
+        if at is not None and at not in seen:
+            seen.add(at)
+            found[f"{button}_act"] = links.act_path(act, at)
+            found[f"{button}_label"] = wording.offer(label, at.astimezone(zone), has_date=has_date)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _late(late_by: timedelta | None, delayed_by: str | None, wording: _Wording) -> str:
+    """The sentence of a late mail, with the reason if a person can make use of it; "" if it is on time."""
+    if late_by is None:
+        return ""
+    with speaking(wording.language):
+        return _(_LATE.get(delayed_by or "", _LATE_FACT), span=span_in_words(late_by))

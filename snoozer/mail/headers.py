@@ -61,6 +61,7 @@ _WORD = f"{_WORD_CHARACTER}+"
 _ATOM = re.compile(_WORD)
 # Tried only where a word begins, else a long word takes quadratic time.
 _ADDRESS = re.compile(f"(?<!{_WORD_CHARACTER}){_WORD}(?:@{_WORD})+")
+_HOST = re.compile(r"[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?")
 _ONE_ADDRESS = re.compile(f"{_WORD}@{_WORD}")
 _SHOWN_ADDRESS = re.compile(rf"{_WORD}(?:@{_WORD})+|{_WORD}@\[[A-Za-z0-9.:]+\]")
 # `@relay.example,@other.example:` in front of an address (RFC 5322 §4.4), or the prefix that a web page adds.
@@ -202,15 +203,28 @@ def address(raw: str) -> str | None:
 
 def ascii_address(raw: str) -> str | None:
     """The address with its domain in IDNA; None if it is not an address or needs SMTPUTF8."""
-    plain = address(raw)
-    if plain is None or plain.isascii():
-        return plain
+    written = _with_ascii_domain(address(raw) or "")
+    return address(written) if written and written.isascii() else None
+
+
+def account_address(raw: str) -> str | None:
+    """The address in the spelling that accounts use: in lower case and NFC, its domain in IDNA. None if it is no
+    address; its local part has signs of ASCII, and letters and digits of any script."""
+    folded = unicodedata.normalize("NFC", raw.strip().lower())
+    written = _with_ascii_domain(folded) if address(folded) == folded else None
+    if written is None or address(written) != written:
+        return None
+    local, _, host = written.rpartition("@")
+    is_plain = all(char.isascii() or unicodedata.category(char)[0] in "LMN" for char in local)
+    return written if is_plain and _HOST.fullmatch(host) else None
+
+
+def _with_ascii_domain(plain: str) -> str | None:
     local, _, domain = plain.rpartition("@")
     try:
-        written = f"{local}@{domain.encode('idna').decode('ascii')}"
+        return plain if domain.isascii() else f"{local}@{domain.encode('idna').decode('ascii')}"
     except UnicodeError:
         return None
-    return address(written) if written.isascii() else None
 
 
 def message_id(raw: bytes | str | None) -> str | None:

@@ -3,8 +3,9 @@
 A token names one occurrence (the snooze and the promised instant) and one action, nothing else: it is never a
 login. It has no time of issue, so the same link and the same newest key give the same token in every process.
 
-A reminder has one token, of the action "see". The path after it names the act of each button, and needs no signature:
-the page offers every act to anyone who may see the occurrence. Mails of earlier releases have a token for each button.
+A reminder has one token, of the action "see". The path after it names the act of each button, with the time that the
+button states (`tomorrow-20260309T0700Z`), and needs no signature: the page offers every act to anyone who may see the
+occurrence. Mails of earlier releases have paths without a time, or a token for each button.
 
 Layout before base64url: version (1 byte), key id (4), snooze id (8), microseconds since 1970 (8), action (1),
 phrase (UTF-8), HMAC-SHA256 cut to 128 bits (16).
@@ -17,10 +18,11 @@ They open no page, and the token of a page is no address.
 import binascii
 import hashlib
 import hmac
+import re
 import struct
 from base64 import b32decode, b32encode, urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Literal, get_args
@@ -37,6 +39,9 @@ ACTS: dict[str, tuple[Action, str | None]] = {
     "again": ("again", None),
 }
 
+_INSTANT = "%Y%m%dT%H%MZ"
+_BUTTON = re.compile(r"(?P<act>[a-z-]+?)(?:-(?P<at>[0-9]{8}T[0-9]{4}Z))?", re.ASCII)
+
 # The path after a token, of the page and the one-click POST of List-Unsubscribe.
 STOP = "stop"
 ACTIVE_FOR = timedelta(days=30)
@@ -50,6 +55,7 @@ _HEAD = struct.Struct(">B4sqq")
 _MAC_BYTES = 16
 _MAX_TOKEN_LENGTH = 4 * (_HEAD.size + 1 + 4 * MAX_PHRASE_LENGTH + _MAC_BYTES) // 3 + 4
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_LAST = datetime(9999, 12, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _ADDRESS_LENGTH = -(-8 * (_HEAD.size + 1 + _MAC_BYTES) // 5)
 _mail_key = partial(derive, purpose=b"snoozer mail link")
@@ -64,12 +70,14 @@ class InvalidLink(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Link:
-    """One action on one occurrence. `phrase` is the time of a button for "again"; without it the page asks."""
+    """One action on one occurrence. `phrase` is the time of a button for "again", `at` the same as an instant, as the
+    button states it; without a phrase the page asks."""
 
     snooze_id: int
     scheduled_for: datetime
     action: Action = "see"
     phrase: str | None = None
+    at: datetime | None = None
 
 
 def sign(link: Link, *, keys: Sequence[str]) -> str:
@@ -136,6 +144,27 @@ def _verify(raw: bytes, *, keys: Sequence[str]) -> Link:
         )
     except (struct.error, IndexError, OverflowError, UnicodeDecodeError):
         raise InvalidLink from None
+
+
+def act_path(act: str, at: datetime) -> str:
+    """The path of a button that states a time."""
+    return f"{act}-{at.astimezone(UTC):{_INSTANT}}"
+
+
+def with_act(link: Link, path: str) -> Link:
+    """The link with the act of a button. Raises InvalidLink for a path that no mail has."""
+    found = _BUTTON.fullmatch(path)
+    if found is None or found["act"] not in ACTS:
+        raise InvalidLink
+    action, phrase = ACTS[found["act"]]
+    try:
+        at = datetime.strptime(found["at"], _INSTANT).replace(tzinfo=UTC) if found["at"] else None
+    except ValueError:
+        raise InvalidLink from None
+    # In the last and first years, another zone may have no such time.
+    if at is not None and (phrase is None or not _EPOCH < at < _LAST):
+        raise InvalidLink
+    return replace(link, action=action, phrase=phrase, at=at)
 
 
 def is_old(mailed_at: datetime, now: datetime) -> bool:

@@ -4,16 +4,35 @@ The standard library's generator is not used: it folds differently from release 
 fixed it let a hostile subject end the header. If a field is not a plain line, it is read back, by the library's parser
 if two readers could differ. Fields and pieces of bodies are checked one by one, and stay correct in any combination: a
 field begins with its name and ends with its line, and a piece stands between soft line breaks.
+
+The constant parts of bodies are rendered, encoded and checked once. A template only prints words and tests whether they
+are empty, so only the words of a mail are encoded for it, each between soft line breaks. No word of a person is cached.
 """
 
 import binascii
 import re
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from email.parser import BytesHeaderParser
 from email.policy import compat32
 
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from snoozer import translations
 from snoozer.mail import headers
+from snoozer.resources import resource_folder
+from snoozer.translations import speaking
+
+TEMPLATES = Environment(
+    loader=FileSystemLoader(resource_folder("templates") / "emails"),
+    autoescape=select_autoescape(disabled_extensions=("txt",), default=True, default_for_string=True),
+    undefined=StrictUndefined,
+    auto_reload=False,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+translations.use_in_templates(TEMPLATES)
+TEMPLATES.globals["language"] = translations.current_language
 
 FALLBACK_SUBJECT = "Reminder"
 
@@ -28,6 +47,10 @@ _PLAIN_HEAD = re.compile(rb"(?:[A-Za-z][A-Za-z0-9-]*: [!-~][ -~]*(?:\r\n [!-~][ 
 # Fits into a line before a soft line break, needs no encoding, and does not begin with text that some servers change.
 _PLAIN_PIECE = re.compile(r"(?![.F])[ -<>-~]{1,75}")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]*")
+_PLACE = re.compile("\0([a-z_]+)\0")
+_MARKUP = re.compile("[&<>'\"\n]")
+_escape = TEMPLATES.filters["escape"]
+NO_WORDS: Mapping[str, bytes] = {}
 
 
 class RoundTripError(Exception):
@@ -52,6 +75,50 @@ MULTIPART: tuple[Field, ...] = (
     ("Content-Type", f'multipart/alternative; boundary="{_BOUNDARY}"'),
 )
 SOFT_BREAK = b"=\r\n"
+
+
+def place(word: str) -> str:
+    """The placeholder at which `BodyTemplate.fill` writes the word with that name."""
+    return f"\0{word}\0"
+
+
+class BodyTemplate:
+    """Both bodies of a mail. All except the words is rendered, encoded and checked once."""
+
+    def __init__(
+        self, template: str, *, words: Sequence[str], texts: Mapping[str, object], language: str = "en"
+    ) -> None:
+        """`words` are the names of the arguments of `fill`. `texts` are the template's other variables: constant in
+        each mail, except that they may contain the `place` of a word; "" means absent."""
+        values = {**texts, **{word: place(word) for word in words}}
+        with speaking(language):
+            text, html = self._encode(f"{template}/body.txt", values), self._encode(f"{template}/body.html", values)
+        pieces = multipart(text=text, html=html).split(b"\0")
+        places, count = [word.decode("ascii") for word in pieces[1::2]], text.count(b"\0") // 2
+        self._in_text, self._in_html = places[:count], places[count:]
+        self._format = b"%b".join([fixed.replace(b"%", b"%%") for fixed in pieces[::2]])
+
+    @staticmethod
+    def _encode(template: str, values: Mapping[str, object]) -> bytes:
+        """The rendered template in quoted-printable, except for places."""
+        pieces = _PLACE.split(TEMPLATES.get_template(template).render(values).rstrip("\n"))
+        encoded = [quoted_piece(piece) for piece in pieces]
+        encoded[1::2] = [place(word).encode("ascii") for word in pieces[1::2]]
+        return SOFT_BREAK.join(encoded)
+
+    def fill(self, words: Mapping[str, str], encoded: Mapping[str, bytes] = NO_WORDS) -> bytes:
+        """The multipart body with these words, escaped in HTML, and words of ours that are encoded and need no escape.
+
+        Line breaks in a word are kept: `<br>` in HTML, two spaces before each line in text.
+        """
+        text = {name: quoted_piece(word.replace("\n", "\n  ")) for name, word in words.items()}
+        html = {
+            name: quoted_piece(str(_escape(word)).replace("\n", "<br>")) if _MARKUP.search(word) else text[name]
+            for name, word in words.items()
+        }
+        text |= encoded
+        html |= encoded
+        return self._format % tuple([text[name] for name in self._in_text] + [html[name] for name in self._in_html])
 
 
 def write_fields(fields: Sequence[Field]) -> bytes:

@@ -5,8 +5,8 @@ from datetime import datetime
 from functools import cache
 
 from snoozer.mail import headers
-from snoozer.mail.compose import TEMPLATES, BodyTemplate, address_fields, fixed_fields, quoted
-from snoozer.mail.mime_writer import write_fields
+from snoozer.mail.compose import address_fields, fixed_fields, quoted
+from snoozer.mail.mime_writer import TEMPLATES, BodyTemplate, write_fields
 from snoozer.translations import gettext as _
 from snoozer.translations import speaking
 

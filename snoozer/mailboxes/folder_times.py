@@ -11,7 +11,9 @@ from snoozer.db.queries import accounts
 from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.folder_meanings import ROOT, Folder
 from snoozer.snoozes import chosen_shape, input
+from snoozer.snoozes.day_shapes import NO_SHAPE
 from snoozer.snoozes.input import SnoozeError
+from snoozer.timephrase.day_shape import DayShape
 from snoozer.timephrase.locales import Locale, normalize
 from snoozer.timephrase.result import ParsedTime
 
@@ -25,18 +27,19 @@ class PersonalTimes(NamedTuple):
     zone: str
     locale: str
     presets: tuple[tuple[str, str], ...]
-    vacation_ends: datetime | None = None
+    shape: DayShape = NO_SHAPE
 
-    def back(self) -> datetime | None:
-        return self.vacation_ends
+    def own(self) -> DayShape:
+        """The shape of the person's days."""
+        return self.shape
 
 
 def personal_times(connection: Connection, *, account_id: int) -> PersonalTimes:
-    """The person's current zone, locale, presets, and the end of their vacation."""
+    """The person's current zone, locale, presets, and the shape of their days."""
     account = connection.execute(select(Account.zone, Account.locale).where(Account.id == account_id)).one()
     own = accounts.saved_times(connection, account_id=account_id).presets
-    back = chosen_shape.back_of(connection, account_id=account_id)()
-    return PersonalTimes(account.zone, account.locale, own or usual_times(account.locale), back)
+    shape = chosen_shape.find(connection, account_id=account_id) or NO_SHAPE
+    return PersonalTimes(account.zone, account.locale, own or usual_times(account.locale), shape)
 
 
 def usual_times(locale: str) -> tuple[tuple[str, str], ...]:
@@ -93,7 +96,7 @@ def _first_reading(phrases: Sequence[str], times: PersonalTimes, *, now: datetim
     first: SnoozeError | None = None
     for phrase in phrases:
         try:
-            return input.parse_phrase(phrase, now=now, zone=times.zone, locale=times.locale, back=times.back)
+            return input.parse_phrase(phrase, now=now, zone=times.zone, locale=times.locale, own=times.own)
         except SnoozeError as error:
             first = first or error
     raise first or SnoozeError("empty", "The folder has no name that is a time.")

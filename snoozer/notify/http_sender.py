@@ -52,6 +52,7 @@ class Request:
     url: str = field(repr=False)
     headers: dict[str, str] = field(repr=False)
     body: bytes = field(repr=False)
+    method: str = "POST"
     renew: Callable[[Connection], object] | None = None
 
 
@@ -181,7 +182,12 @@ class HttpSender(Generic[C]):
                 self._pass("marked", claimed)
 
         return outbound_http.request(
-            "POST", request.url, limits=limits, body=request.body, headers=request.headers, before_sending=authorise
+            request.method,
+            request.url,
+            limits=limits,
+            body=request.body,
+            headers=request.headers,
+            before_sending=authorise,
         )
 
     def _settle(self, claimed: C, outcome: Outcome) -> None:

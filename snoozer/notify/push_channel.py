@@ -25,6 +25,7 @@ REFUSED = frozenset({400, 401, 403})
 _NEVER = frozenset({"refused_address", "url", "insecure", "port", "off"})
 # The answer of Apprise if an address has no recipients; no service answers so to a notification that it shows.
 NO_CONTENT = 204
+TOO_MANY = 429
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +87,12 @@ class PushChannel(Channel[ClaimedPush]):
         renew = None
         if renewed is not None:
             renew = partial(push.replace_address, id=claimed.device_id, known=claimed.address, address=renewed)
+        if claimed.withdraws is not None:
+            call = services.compose_withdrawal(claimed.service, address, claimed.withdraws)
+            if call is None:
+                raise HttpError("off", f"{claimed.service} withdraws nothing.")
+            method, url, headers, body = call
+            return Request(url=url, headers=headers, body=body, method=method, renew=renew)
         with speaking(language_of(claimed.locale)):
             notice = Notice(
                 title=_("A message is back"),
@@ -93,7 +100,11 @@ class PushChannel(Channel[ClaimedPush]):
                 act=_("Open in Snoozer"),
                 link=f"{self.base_url}/push/open/{claimed.snooze_id}",
             )
-            if claimed.snooze_id is None:
+            if claimed.alarm is not None:
+                words = {True: "All is well again", False: "Snoozer needs an operator"}
+                title, text = words[claimed.alarm_ended], claimed.alarm
+                notice = Notice(title=title, text=text, act="Overview", link=f"{self.base_url}/admin")
+            elif claimed.snooze_id is None:
                 test = {"title": _("A test of Snoozer"), "text": _("Notifications of Snoozer arrive here.")}
                 notice = replace(notice, **test, link=f"{self.base_url}/settings/devices")
         url, headers, body = services.compose(claimed.service, address, notice)
@@ -107,14 +118,23 @@ class PushChannel(Channel[ClaimedPush]):
         if isinstance(answer, HttpError):
             return Outcome(reason=answer.code, ends=answer.code in _NEVER)
         status = answer.status
+        if claimed.withdraws is not None and status < 500 and status != TOO_MANY:
+            # The notice may be gone already, or the server knows no such request: nothing is left to do.
+            return Outcome(status=status)
         is_refused = claimed.service and status in {*GONE, NO_CONTENT}
         if 200 <= status < 300 and not is_refused:
-            return Outcome(status=status)
+            return Outcome(status=status, answer=self._receipt(claimed, answer))
         if status in GONE and not is_refused:
             return Outcome(reason="gone", status=status, gone=True)
-        if status == 429 or status >= 500:
+        if status == TOO_MANY or status >= 500:
             return Outcome(reason="busy", status=status, wait=wait_of(answer, most=MAX_PAUSE))
         return Outcome(reason="refused" if status in REFUSED or is_refused else "answer", status=status, ends=True)
+
+    def _receipt(self, claimed: ClaimedPush, answer: Answer) -> str | None:
+        """The id by which the notice of a snooze is withdrawn."""
+        if not claimed.service or claimed.snooze_id is None:
+            return None
+        return services.receipt_of(claimed.service, services.open_address(self.keys, claimed.address)[0], answer.body)
 
     def retry(self, claimed: ClaimedPush, outcome: Outcome) -> Retry:
         pause = max(min(self.delay(max(claimed.attempts, claimed.failures)), MAX_PAUSE), outcome.wait)

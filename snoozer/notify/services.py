@@ -45,23 +45,28 @@ class Notice:
 
 
 Call = tuple[str, dict[str, str], dict[str, Any]]
+# Method, URL, header fields and JSON of the request that withdraws a notice, by its id at the service.
+Withdrawal = tuple[str, str, dict[str, str], dict[str, Any]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Service:
     """`fields` are what a person enters, each with its form; the last characters of `shown` tell two addresses apart.
-    `call` returns URL, header fields and JSON of a request."""
+    `call` returns URL, header fields and JSON of a request. If the service can `withdraw` a notice, the answer to a
+    call has the `receipt`; an address that lacks a token for that gives None."""
 
     label: str
     fields: Mapping[str, re.Pattern[str]]
     shown: str
     call: Callable[[Address, Notice], Call]
+    receipt: re.Pattern[bytes] | None = None
+    withdraw: Callable[[Address, str], Withdrawal | None] | None = None
 
 
 class NotAdded(Exception):
     """The service is not added: a field cannot be used, the service is known already, or there is no room."""
 
-    def __init__(self, code: Literal["service", "url", "token", "chat", "known", "room"]) -> None:
+    def __init__(self, code: Literal["service", "url", "token", "client", "chat", "known", "room"]) -> None:
         super().__init__(code)
         self.code = code
 
@@ -77,6 +82,22 @@ def _gotify(address: Address, notice: Notice) -> Call:
     extras = {"client::notification": {"click": {"url": notice.link}}}
     content = {"title": notice.title, "message": notice.text or notice.act, "priority": 5, "extras": extras}
     return f"{address['url'].rstrip('/')}/message", {"X-Gotify-Key": address["token"]}, content
+
+
+def _withdraw_ntfy(address: Address, id: str) -> Withdrawal:
+    headers = {"Authorization": f"Bearer {address['token']}"} if address["token"] else {}
+    return "DELETE", f"{address['url']}/{id}", headers, {}
+
+
+def _withdraw_gotify(address: Address, id: str) -> Withdrawal | None:
+    # The token of an application can send messages only.
+    token = address.get("client", "")
+    return ("DELETE", f"{address['url'].rstrip('/')}/message/{id}", {"X-Gotify-Key": token}, {}) if token else None
+
+
+def _withdraw_telegram(address: Address, id: str) -> Withdrawal:
+    content = {"chat_id": address["chat"], "message_id": int(id)}
+    return "POST", f"{TELEGRAM}/bot{address['token']}/deleteMessage", {}, content
 
 
 def _slack(address: Address, notice: Notice) -> Call:
@@ -117,10 +138,20 @@ def _apprise(address: Address, notice: Notice) -> Call:
 
 SERVICES: dict[str, Service] = {
     "ntfy": Service(
-        label="ntfy", fields={"url": _TOPIC, "token": re.compile(r"[!-~]{0,200}")}, shown="url", call=_ntfy
+        label="ntfy",
+        fields={"url": _TOPIC, "token": re.compile(r"[!-~]{0,200}")},
+        shown="url",
+        call=_ntfy,
+        receipt=re.compile(rb'"id"\s*:\s*"([-\w]{1,64})"', re.ASCII),
+        withdraw=_withdraw_ntfy,
     ),
     "gotify": Service(
-        label="Gotify", fields={"url": _SERVER, "token": re.compile(r"[!-~]{1,200}")}, shown="token", call=_gotify
+        label="Gotify",
+        fields={"url": _SERVER, "token": re.compile(r"[!-~]{1,200}"), "client": re.compile(r"[!-~]{0,200}")},
+        shown="token",
+        call=_gotify,
+        receipt=re.compile(rb'"id"\s*:\s*(\d{1,20})', re.ASCII),
+        withdraw=_withdraw_gotify,
     ),
     "slack": Service(label="Slack", fields={"url": _ANY}, shown="url", call=_slack),
     "teams": Service(label="Microsoft Teams", fields={"url": _ANY}, shown="url", call=_teams),
@@ -132,6 +163,8 @@ SERVICES: dict[str, Service] = {
         },
         shown="chat",
         call=_telegram,
+        receipt=re.compile(rb'"message_id"\s*:\s*(\d{1,20})', re.ASCII),
+        withdraw=_withdraw_telegram,
     ),
     "apprise": Service(
         label="Apprise",
@@ -216,6 +249,28 @@ def compose(service: str, address: Address, notice: Notice) -> tuple[str, dict[s
     url, headers, content = SERVICES[service].call(address, notice)
     body = json.dumps(content, separators=(",", ":")).encode()
     return url, {"Content-Type": "application/json", "User-Agent": "Snoozer", **headers}, body
+
+
+def receipt_of(service: str, address: Address, answer: bytes) -> str | None:
+    """The id of a notice in the service's answer; None if it cannot be withdrawn."""
+    its = SERVICES[service]
+    found = its.receipt.search(answer) if its.receipt is not None else None
+    if found is None or its.withdraw is None:
+        return None
+    id = found[1].decode()
+    return None if its.withdraw(address, id) is None else id
+
+
+def compose_withdrawal(service: str, address: Address, id: str) -> tuple[str, str, dict[str, str], bytes] | None:
+    """Method, URL, header fields and body of the request that withdraws a notice; None if the service cannot."""
+    withdraw = SERVICES[service].withdraw
+    call = None if withdraw is None else withdraw(address, id)
+    if call is None:
+        return None
+    method, url, headers, content = call
+    body = json.dumps(content, separators=(",", ":")).encode() if content else b""
+    kind = {"Content-Type": "application/json"} if content else {}
+    return method, url, {"User-Agent": "Snoozer", **kind, **headers}, body
 
 
 def _known(connection: Connection, account_id: int, key_ring: Sequence[str]) -> list[tuple[str, Address]]:

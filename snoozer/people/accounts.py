@@ -16,9 +16,9 @@ from sqlalchemy import Connection, select
 from sqlalchemy.orm import Session
 
 from snoozer.db import accounts
-from snoozer.db.models import Account
+from snoozer.db.models import Account, OwnAddress
 from snoozer.db.roles import Role
-from snoozer.mail.headers import MAX_ADDRESS_LENGTH
+from snoozer.mail import headers
 from snoozer.runtime.secret_keys import digest
 from snoozer.timephrase.zones import canonical
 from snoozer.translations import gettext
@@ -29,8 +29,6 @@ SESSION_LIFETIME = timedelta(days=90)
 CONFIRMED_FOR = timedelta(minutes=10)
 MAX_LINKS_PER_HOUR = 5
 MAX_LISTED_SESSIONS = 50
-
-_ADDRESS = re.compile(r"[^\s@<>()\[\],;:\\\"\x00-\x20\x7f-\U0010ffff]+@[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 LinkState = Literal["good", "used", "expired", "other browser", "unknown"]
 
@@ -73,17 +71,22 @@ class ClosedAccount:
 
 def normalize(email: str) -> str:
     """The address in the spelling that accounts use. Raises InvalidAddress."""
-    folded = email.strip().lower()
-    if len(folded) > MAX_ADDRESS_LENGTH or not _ADDRESS.fullmatch(folded):
+    folded = headers.account_address(email)
+    if folded is None:
         raise InvalidAddress(gettext("That is not a mail address. It looks like ann@example.org."))
     return folded
 
 
 def create(connection: Connection, *, email: str, role: str | None = None, zone: str = "UTC") -> accounts.Created:
-    """Create an account whose address the operator vouches for. Raises InvalidAddress, InvalidZone or LastAdmin."""
+    """Create an account whose address the operator vouches for. Raises InvalidAddress, also for an address that a
+    person added to another account, InvalidZone or LastAdmin."""
     check_zone(zone)
+    email = normalize(email)
     accounts.lock_roles(connection)
-    created = accounts.create(connection, email=normalize(email), role=role, zone=zone)
+    accounts.lock_sign_in(connection, email=email)
+    if is_added(connection, email=email):
+        raise InvalidAddress(gettext("This address belongs to another account."))
+    created = accounts.create(connection, email=email, role=role, zone=zone)
     _keep_an_admin(connection, role_before=created.role_before, role=created.role)
     return created
 
@@ -148,6 +151,11 @@ def is_closed(connection: Connection, *, email: str) -> bool:
     """Whether there is such an account and it is closed. Raises InvalidAddress."""
     closed = select(Account.id).where(Account.email == normalize(email), Account.disabled_at.is_not(None))
     return connection.execute(closed).first() is not None
+
+
+def is_added(connection: Connection, *, email: str) -> bool:
+    """Whether a person added this address to their account. Call it under lock_sign_in to decide by it."""
+    return connection.execute(select(OwnAddress.email).where(OwnAddress.email == email)).first() is not None
 
 
 def check_zone(zone: str) -> None:
@@ -220,7 +228,7 @@ def sign_in_by_code(
     connection: Connection, *, code: str, browser: str, replaces: str | None = None, device: str | None = None
 ) -> str | None:
     """Sign in by a typed code, otherwise like sign_in_by_link; returns None when it is wrong."""
-    account_id = _account_of_code(connection, code=code, browser=browser)
+    account_id = account_of_code(connection, code=code, browser=browser)
     return open_session(connection, account_id=account_id, replaces=replaces, device=device, confirmed=True)
 
 
@@ -266,7 +274,7 @@ def is_confirmed(connection: Connection, *, session: str) -> bool:
 
 def confirm_by_code(connection: Connection, *, account_id: int, session: str, code: str, browser: str) -> bool:
     """Confirm a session by a typed code that was mailed to its account; returns False when it is wrong."""
-    if _account_of_code(connection, code=code, browser=browser) != account_id:
+    if account_of_code(connection, code=code, browser=browser) != account_id:
         return False
     return accounts.confirm_session(connection, token_hash=digest(session), account_id=account_id)
 
@@ -303,9 +311,11 @@ def browsers_forgotten(connection: Connection, *, email: str) -> int:
     return connection.execute(count).scalar_one_or_none() or 0
 
 
-def _account_of_code(connection: Connection, *, code: str, browser: str) -> int | None:
+def account_of_code(connection: Connection, *, code: str, browser: str, address: str | None = None) -> int | None:
+    """The account that a typed code signs in to, or for which it verifies this address; None if it is wrong."""
     digits = re.sub(r"[\s-]", "", code)
-    return accounts.try_code(connection, code_hash=digest(f"{browser} {digits}"), browser_hash=digest(browser))
+    code_hash, browser_hash = digest(f"{browser} {digits}"), digest(browser)
+    return accounts.try_code(connection, code_hash=code_hash, browser_hash=browser_hash, address=address)
 
 
 def _digest_or_none(secret: str | None) -> str | None:

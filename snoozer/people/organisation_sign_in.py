@@ -84,6 +84,8 @@ def _first_time(connection: Connection, claims: Claims) -> int:
         raise NotSignedIn("closed")
     account_id = sign_ins.id_of(connection, email=email)
     if account_id is None:
+        if sign_ins.is_added(connection, email=email):
+            raise NotSignedIn("another_identity")
         account_id = accounts.create(connection, email=email, role=None, zone="UTC").id
     added = accounts.add_identity(connection, issuer=claims.issuer, subject=claims.subject, account_id=account_id)
     if not added:

@@ -28,6 +28,12 @@ def gather(connection: Connection, *, people: Sequence[str], domain: str) -> Non
     execute(connection, "digests/gather", people=list(people), **values)
 
 
+def gather_reviews(connection: Connection, *, people: Sequence[str], domain: str) -> None:
+    """Gather the due snoozes without a date of these people, as `gather` does."""
+    values = {"domain": domain, "size": MAX_DIGEST_SIZE, "most": MAX_GATHERED, "known_schema": SUPPORTED_SCHEMA}
+    execute(connection, "digests/gather_reviews", people=list(people), **values)
+
+
 def pass_over(connection: Connection, *, people: Sequence[str]) -> None:
     """Send the promises due at the ends of these people's rests singly."""
     execute(connection, "digests/pass_over", people=list(people))

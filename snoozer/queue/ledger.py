@@ -87,9 +87,10 @@ class Recorded:
 
 @dataclass(frozen=True, kw_only=True)
 class Reported:
-    """The reminder that a mail system reports about; `is_new` if it had not reported the same before."""
+    """The reminder that a mail system reports about, and the address that it went to; `is_new` if it had not reported
+    the same before."""
 
-    user_email: str
+    recipient: str
     handed_over_at: datetime
     is_new: bool
 
@@ -180,8 +181,11 @@ def authorise(
         "notes": [send.note for send, _ in dots],
         "zones": [send.zone for send, _ in dots],
         "locales": [send.locale for send, _ in dots],
+        "recipients": [send.recipient for send, _ in dots],
         "digest_ids": [send.digest_id for send, _ in dots],
         "members": [None if send.digest_id is None or send.bytes_sha256 else len(send.members) for send, _ in dots],
+        "late_bys": [send.late_by for send, _ in dots],
+        "delayed_bys": [send.delayed_by for send, _ in dots],
     }
     return rows_as(execute(connection, "ledger/authorise", **values, **_policy(uncertainty)), Authorised)
 

@@ -66,6 +66,11 @@ class Claim:
     claimed_at: datetime | None = None
     late_from: datetime | None = None
 
+    @property
+    def is_review(self) -> bool:
+        """Whether it has no date, and its person reviews it."""
+        return self.recurrence is not None and self.recurrence.get("kind") == "someday"
+
 
 @dataclass(frozen=True, kw_only=True)
 class Member:
@@ -86,9 +91,11 @@ class Send:
     snooze was entered if that was later. All of it comes from the claimed row and its promise, or from the ledger once
     a dot was authorised (`bytes_sha256`), so it renders the same bytes in every process. `former_token` is the token of
     the ledger's entry, if there is one. `resends` is how often it was sent again because no reply came, `refusals` how
-    often the server refused its recipient for now. `thread_ids` are the ids of the messages before the original and its
-    own, as they are written. The reminder of a digest lists its `members` after this promise. `repeats` and the
-    `excerpt` of a kept original may change between two copies.
+    often the server refused its recipient for now. It goes to `recipient`, if that is not the address of the account.
+    `thread_ids` are the ids of the messages before the original and its own, as they are written. The reminder of a
+    digest lists its `members` after this promise; `is_review` if they have no date. `repeats` and the `excerpt` of a
+    kept original may change between two copies. The mail's "tomorrow" counts from `as_of`: the time from which it is
+    late, plus `late_by` if it says that it is late, as the first copy did; `delayed_by` is why.
     """
 
     snooze_id: int
@@ -108,10 +115,15 @@ class Send:
     refusals: int = 0
     thread_ids: str | None = None
     locale: str | None = None
+    recipient: str | None = None
     digest_id: int | None = None
     members: tuple[Member, ...] = ()
     repeats: bool = False
+    is_review: bool = False
     excerpt: str | None = None
+    as_of: datetime | None = None
+    late_by: timedelta | None = None
+    delayed_by: str | None = None
 
 
 class DeliveryOutcome(StrEnum):

@@ -12,7 +12,7 @@ STEPS = ("claimed", "reserved", "body", "marked", "dot", "replied", "recorded", 
 # The step of a mail that was prepared ahead: its dot is authorised, and its time has not come yet.
 AHEAD_STEPS = ("held",)
 # Steps of a move in a mailbox.
-MOVE_STEPS = ("noticed", "intended", "imap_copied", "imap_flagged", "imap_moved", "arrived")
+MOVE_STEPS = ("noticed", "intended", "imap_marked", "imap_copied", "imap_flagged", "imap_moved", "arrived")
 
 # Steps of a push to a device; its number takes the place of the Message-ID.
 PUSH_STEPS = ("push_claimed", "push_connected", "push_marked", "push_answered", "push_recorded")

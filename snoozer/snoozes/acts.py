@@ -71,13 +71,29 @@ class Move:
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """Any snooze that is not over."""
         time, scope = self.time, {}
-        if row.recurrence is not None and time.recurrence is None:
+        if row.recurrence is not None and time.recurrence is None and not recurrence.is_someday(row):
             row = _without_leaving(row, now)
             scope = {"scope": "every" if self.every else "once"}
             time = recurrence.every(row, time) if self.every else recurrence.once(row, time)
         detail = event_detail(self.reading, time, None) | scope
         terms = row.terms.with_time(time)
         return Decision(terms=terms, kind="edited", detail=detail, folder="snoozed", anyway=self.from_inbox)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Review:
+    """Another time at which what has no date is reviewed."""
+
+    time: ReminderTime
+
+    def decide(self, row: Chosen, now: datetime) -> Decision:
+        """A snooze until someday."""
+        if not recurrence.is_someday(row):
+            raise SnoozeError("changed", _("It has a date by now."))
+        time = self.time
+        terms = replace(row.terms, remind_at=time.remind_at, recurrence=time.recurrence, wall_time=time.wall_time)
+        terms = replace(terms, zone=time.zone)
+        return Decision(terms=terms, kind=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,6 +124,8 @@ class End:
 
     def decide(self, row: Chosen, now: datetime) -> Decision:
         """A snooze that repeats."""
+        if recurrence.is_someday(row):
+            raise SnoozeError("single", _("It has no date, so it has no end. Give it a time, or cancel it."))
         row = _without_leaving(row, now)
         left = recurrence.ended(row, until=self.until, times=self.times)
         return Decision(terms=replace(row.terms, recurrence=left), kind="edited", detail={"scope": "end"})
@@ -317,8 +335,8 @@ def snooze(
         # A message that was snoozed by another transaction just now is missing from the result: its snooze is changed.
         results |= enter(connection, fresh, by, traceparent=traceparent, is_recorded=is_recorded)
     for id, one in by_message.items():
-        if one.search_in is not None:
-            mailbox_searches.choose(connection, snooze_id=results[id].id, mailbox_ids=one.search_in)
+        if one.search_in is not None or not one.whole:
+            mailbox_searches.choose(connection, snooze_id=results[id].id, mailbox_ids=one.search_in, whole=one.whole)
     return [results[one.message.message_id] for one in wanted]
 
 

@@ -28,14 +28,15 @@ _AS_IT_IS: Mapping[str, Reason] = {"due": "due", "paused": "paused", "snoozed": 
 
 @dataclass(frozen=True, kw_only=True)
 class Summary:
-    """How many were changed, how many were left for each reason, and how many repetitions a new time ended. `until` is
-    that time; `more` is True if the act took only the first MAX_CHOSEN messages, `may_arrive` if a copy of one may
-    still arrive."""
+    """How many were changed, how many were left for each reason, and how many repetitions a new time ended. `older`
+    counts messages that leave with others of their conversations. `until` is that time; `more` is True if the act took
+    only the first MAX_CHOSEN messages, `may_arrive` if a copy of one may still arrive."""
 
     act: Name
     done: int
     left: dict[Reason, int] = field(default_factory=dict)
     ended: int = 0
+    older: int = 0
     until: datetime | None = None
     more: bool = False
     may_arrive: bool = False

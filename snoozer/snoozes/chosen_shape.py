@@ -8,15 +8,15 @@ from sqlalchemy import Connection, select
 from snoozer.db.day_shapes import shape_of
 from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import Found, columns, snoozes
-from snoozer.snoozes.day_shapes import days_of
-from snoozer.timephrase.context import Back
+from snoozer.snoozes.day_shapes import NO_SHAPE, days_of
+from snoozer.timephrase.context import OwnDays
 from snoozer.timephrase.day_shape import Arrival, Days, DayShape
 
 # Rows shown in the preview.
 MAX_SHOWN = 5
 _COLUMNS = (
     "working_days work_from work_until quiet_from quiet_until quiet_until_off rests_on_days_off away_from back_on "
-    "gathers_over"
+    "gathers_over review_on"
 )
 
 
@@ -46,14 +46,9 @@ def find(connection: Connection, *, account_id: int) -> DayShape | None:
     return None if row is None else shape_of(dict(row._mapping))
 
 
-def back_of(connection: Connection, *, account_id: int) -> Back:
-    """A function that finds the end of this person's vacation."""
-
-    def find_back() -> datetime | None:
-        shape = find(connection, account_id=account_id)
-        return None if shape is None else shape.back
-
-    return find_back
+def days_for_phrases(connection: Connection, *, account_id: int) -> OwnDays:
+    """A function that finds the shape of this person's days, for phrases that need it."""
+    return lambda: find(connection, account_id=account_id) or NO_SHAPE
 
 
 def find_days(connection: Connection, *, account_id: int, zone: str) -> Days | None:

@@ -80,10 +80,12 @@ class Undoing:
 @dataclass(frozen=True, kw_only=True)
 class Wanted:
     """A message to be snoozed, the time, the phrase as it was read, and its options. It is searched for in the
-    connected mailboxes `search_in`; in all of its owner's if that is None."""
+    connected mailboxes `search_in`; in all of its owner's if that is None. If `whole`, older messages of its
+    conversation leave with it."""
 
     message: Message
     time: ReminderTime
     reading: ParsedTime | None = None
     options: EnqueueOptions = DEFAULT_OPTIONS
     search_in: Sequence[int] | None = None
+    whole: bool = True

@@ -7,7 +7,7 @@ from typing import Any
 from snoozer.queue.limits import MAX_NOTE_LENGTH
 from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import ReplyPolicy
-from snoozer.timephrase.context import Back, no_vacation
+from snoozer.timephrase.context import OwnDays, usual_days
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
@@ -39,11 +39,11 @@ class Message:
     sender_email: str | None = None
 
 
-def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str, back: Back = no_vacation) -> ParsedTime:
+def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str, own: OwnDays = usual_days) -> ParsedTime:
     """Parse a typed phrase as one time, also one until which a reply is waited for, or a recurrence. Raises SnoozeError
     for anything else."""
     try:
-        reading = parse(phrase, now=now, zone=zone, locale=locale, back=back)
+        reading = parse(phrase, now=now, zone=zone, locale=locale, own=own)
     except ParseError as error:
         raise SnoozeError(error.code, error.message, tuple(error.suggestions)) from None
     if reading.at is None:
@@ -55,11 +55,11 @@ def parse_phrase(phrase: str, *, now: datetime, zone: str, locale: str, back: Ba
     return reading
 
 
-def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str, back: Back = no_vacation) -> ParsedTime | None:
+def parse_preset(phrase: str, *, now: datetime, zone: str, locale: str, own: OwnDays = usual_days) -> ParsedTime | None:
     """Parse a preset's phrase; None when it is invalid now and valid at another hour of the week, such as "this
     evening" late at night, or as soon as a vacation is set. Raises SnoozeError when it is never valid."""
     try:
-        return parse_phrase(phrase, now=now, zone=zone, locale=locale, back=back)
+        return parse_phrase(phrase, now=now, zone=zone, locale=locale, own=own)
     except SnoozeError as error:
         if error.code == "no_vacation":
             return None

@@ -20,10 +20,13 @@ from snoozer.db.queries import Found, columns
 from snoozer.mail.links import Link
 from snoozer.queue import events, ledger
 from snoozer.queue.promise import ReminderTime
-from snoozer.snoozes import acts
-from snoozer.snoozes.acts import Acknowledge, By, Cancel, Wanted
+from snoozer.snoozes import acts, recurrence
+from snoozer.snoozes.acts import Acknowledge, By, Cancel, Move, Wanted
 from snoozer.snoozes.input import Message
 from snoozer.timephrase.recurrence import next_reminder_after
+
+# In the detail of an event: the event of the act on the snooze, which its undo takes back.
+_ACT = "act"
 
 OccurrenceStatus = Literal["open", "done", "asleep"]
 
@@ -42,7 +45,8 @@ class Occurrence:
     `next_at` is the next occurrence of a series that was not promised yet, because this send is not recorded as sent.
     `closed` is True when the person's account is closed: nothing is snoozed for it any more. `by_mail` is True when the
     link is in the reminder, not a button of a notification. `on_its_way` is True while the reminder itself may still
-    arrive; no link in the mail says so.
+    arrive; no link in the mail says so. `ends_when_done` is True if nothing comes again once its person is done with
+    it, `is_review` if it has no date.
     """
 
     snooze_id: int
@@ -65,6 +69,8 @@ class Occurrence:
     closed: bool
     by_mail: bool
     on_its_way: bool
+    ends_when_done: bool
+    is_review: bool
 
     @property
     def returns_at(self) -> datetime | None:
@@ -100,7 +106,10 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
     live = _live_snooze(connection, send=send)
     repeats = live is not None and live.id == row.id and live.recurrence is not None
     superseded = repeats and _is_superseded(connection, send=send)
-    awake = live is None or (repeats and not superseded and not _is_snoozed(connection, send=send))
+    kind = (row.recurrence or {}).get("kind", "series") if row.outcome is None else "series"
+    is_review = kind == "someday"
+    is_here = is_review or not _is_snoozed(connection, send=send)
+    awake = live is None or (repeats and not superseded and is_here)
     return Occurrence(
         status="asleep" if not awake else "done" if last and last.kind == "done" else "open",
         asleep_until=live.remind_at if live else None,
@@ -112,6 +121,8 @@ def find(connection: Connection, *, link: Link, acting: bool = False) -> Occurre
         next_at=_next_occurrence(connection, row) if row.promise == link.scheduled_for else None,
         closed=_is_closed(connection, email=send.user_email, acting=acting),
         by_mail=link.action == "see",
+        ends_when_done=kind != "series",
+        is_review=is_review,
         on_its_way=link.action != "see" and send.channel == EMAIL and send.state == "sending",
         **_content(send, row),
     )
@@ -130,8 +141,14 @@ def done(connection: Connection, *, occurrence: Occurrence, route: str, token_id
     """Mark the message as done, until its next occurrence if it recurs. Returns False when it is done or snoozed."""
     if occurrence.status != "open" or not _acknowledge(connection, occurrence, route=route):
         return False
+    ended = None
+    if occurrence.ends_when_done:
+        by = By(occurrence.user_email, route)
+        (ended,) = acts.act(connection, [occurrence.snooze_id], Cancel(folder=None), by)
     mailbox_store.move(connection, user_email=occurrence.user_email, message_id=occurrence.message_id, folder="done")
-    detail = {} if occurrence.returns_at is None else {"next": occurrence.returns_at.isoformat()}
+    detail: dict[str, object] = {} if ended is None or ended.event is None else {_ACT: ended.event}
+    if occurrence.returns_at is not None and not occurrence.ends_when_done:
+        detail = {"next": occurrence.returns_at.isoformat()}
     _append_event(connection, occurrence, kind="done", route=route, token_id=token_id, **detail)
     return True
 
@@ -144,8 +161,16 @@ def snooze_again(
     route: str,
     traceparent: str | None = None,
 ) -> bool:
-    """Snooze the message again. Returns False when it is snoozed, recurs and so returns without this, or its person's
-    account is closed."""
+    """Snooze the message again, or give it a date if it is reviewed. Returns False when it is snoozed, recurs and so
+    returns without this, or its person's account is closed."""
+    if occurrence.is_review and not occurrence.closed and occurrence.status == "open":
+        if not _acknowledge(connection, occurrence, route=route):
+            return False
+        what = Move(time=reminder_time)
+        (moved,) = acts.act(connection, [occurrence.snooze_id], what, By(occurrence.user_email, route))
+        detail = {"snooze": moved.id, _ACT: moved.event}
+        _append_event(connection, occurrence, kind="again", route=route, **detail)
+        return moved.left is None
     if occurrence.closed or occurrence.asleep_id is not None:
         return False
     if occurrence.next_at is not None:
@@ -166,7 +191,18 @@ def snooze_again(
 
 def undo(connection: Connection, *, occurrence: Occurrence, route: str) -> bool:
     """Undo the last action of this reminder's link. Returns False when there is none to undo."""
-    if occurrence.status == "asleep" and occurrence.by_link and occurrence.asleep_id is not None:
+    last = _last_action(connection, link=Link(snooze_id=occurrence.snooze_id, scheduled_for=occurrence.scheduled_for))
+    act = last.detail.get(_ACT) if last is not None and last.kind != "undone" else None
+    if act is not None:
+        by = By(occurrence.user_email, route)
+        (undone,) = acts.undo(connection, [occurrence.snooze_id], by, done=[act])
+        if undone.left is not None:
+            return False
+        if undone.terms is not None and recurrence.is_someday(undone.terms):
+            # It stays on the list, and out of the inbox.
+            _append_event(connection, occurrence, kind="undone", route=route)
+            return True
+    elif occurrence.status == "asleep" and occurrence.by_link and occurrence.asleep_id is not None:
         (cancelled,) = acts.act(connection, [occurrence.asleep_id], Cancel(), By(occurrence.user_email, route))
         if cancelled.left is not None:
             return False

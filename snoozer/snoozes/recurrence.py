@@ -34,6 +34,11 @@ class Promised(NamedTuple):
     zone: str | None
 
 
+def is_someday(row: Series) -> bool:
+    """Whether it has no date, and is reviewed."""
+    return row.recurrence is not None and row.recurrence.get("kind") == "someday"
+
+
 def following(row: Series, *, now: datetime) -> datetime | None:
     """The first occurrence after the promise and after `now`; None after the last."""
     _series(row)

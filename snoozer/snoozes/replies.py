@@ -74,8 +74,9 @@ def rest_of(
     if recurrence is None:
         return None
     try:
-        day = wall_time(promise, zone or "UTC").date()
-        rest = Recurrence.from_json(recurrence).after(day)
+        series = Recurrence.from_json(recurrence)
+        # Nothing is left of someday: it comes now.
+        rest = None if series.kind == "someday" else series.after(wall_time(promise, zone or "UTC").date())
     except (KeyError, ValueError, OverflowError):
         log.warning("the recurrence of snooze %d cannot be read: it stays as it is", id)
         return recurrence

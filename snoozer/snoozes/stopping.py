@@ -71,8 +71,10 @@ def resume(connection: Connection, *, occurrence: Occurrence, route: str) -> Non
     if found.account_id is None:
         acts.undo(connection, [id], By(occurrence.user_email, route), done=[found.stopped.id])
         return
-    _gather(connection, found.account_id, gathers_over=found.stopped.detail["gathers_over"])
-    events.append_many(connection, kind="undone", actor="user", route=route, lines=[(id, {"of": found.stopped.id})])
+    gathers_over = found.stopped.detail["gathers_over"]
+    _gather(connection, found.account_id, gathers_over=gathers_over)
+    detail = {"of": found.stopped.id, "gathers_over": gathers_over}
+    events.append_many(connection, kind="undone", actor="user", route=route, lines=[(id, detail)])
 
 
 def _gather(connection: Connection, account_id: int, *, gathers_over: int | None) -> None:

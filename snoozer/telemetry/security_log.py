@@ -28,6 +28,8 @@ Event = Literal[
     "account_deletion_asked",
     "account_deletion_withdrawn",
     "account_deleted",
+    "address_added",
+    "address_removed",
     "data_exported",
     "data_imported",
     "console_sign_in",

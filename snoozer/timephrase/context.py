@@ -5,16 +5,17 @@ from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 
 from snoozer.timephrase.date_format import DateFormat
+from snoozer.timephrase.day_shape import DayShape
 from snoozer.timephrase.zones import local, resolve_wall_time, wall_time, zone_of
 
-# Returns the wall time at which the person's vacation ends, or None if no vacation is set. Only a phrase that needs it
-# calls it, so it may ask the database.
-Back = Callable[[], datetime | None]
+# Returns the shape of the person's days: when the vacation ends, and when someday is reviewed. Only a phrase that needs
+# it calls it, so it may ask the database.
+OwnDays = Callable[[], DayShape]
 
 
-def no_vacation() -> datetime | None:
-    """The `Back` of a person without a vacation."""
-    return None
+def usual_days() -> DayShape:
+    """The `OwnDays` of a person who has chosen none."""
+    return DayShape()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,7 +56,7 @@ class ParseContext:
     today: date
     hours: WorkingHours
     dates: DateFormat
-    back: Back = no_vacation
+    own: OwnDays = usual_days
 
     @property
     def month_first(self) -> bool:

@@ -72,7 +72,7 @@ def _from_today(duration: Duration) -> DayResolver:
 
 def _day_back(context: ParseContext, at: time, has_time: bool) -> ResolvedDay:
     """The day on which the person's vacation ends. Raises ParseError if no vacation is set, or if it has ended."""
-    back = context.back()
+    back = context.own().back
     if back is None or not context.ahead(back.date(), back.time()):
         raise ParseError(
             "no_vacation",

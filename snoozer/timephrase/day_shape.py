@@ -43,7 +43,8 @@ class DayShape:
     `quiet_until_off` is their end on a day off, if it differs. With `rests_on_days_off` nothing comes on days off,
     until the end of the quiet hours of the next working day, or the start of work if there are no quiet hours. From
     `away_from` nothing comes before the start of work on `back_on`.
-    More than `gathers_over` reminders that a rest deferred come in one mail.
+    More than `gathers_over` reminders that a rest deferred come in one mail. Snoozes until someday are reviewed
+    on the weekday `review_on`, when work starts.
     """
 
     working_days: frozenset[int] = frozenset({1, 2, 3, 4, 5})
@@ -56,6 +57,7 @@ class DayShape:
     away_from: date | None = None
     back_on: date | None = None
     gathers_over: int | None = None
+    review_on: int = 5
 
     @property
     def back(self) -> datetime | None:
@@ -68,6 +70,8 @@ class DayShape:
             raise DayShapeError("working_days", _("Choose at least one working day."))
         if self.work_from >= self.work_until:
             raise DayShapeError("work_until", _("Work ends after it starts, on the same day."))
+        if self.review_on not in WEEKDAYS:
+            raise DayShapeError("review_on", _("Choose the day on which you look through someday."))
         self._check_quiet_hours()
         if self.gathers_over is not None and self.gathers_over not in GATHERS_OVER:
             raise DayShapeError("gathers_over", _("Give a number from 3 to 50, or leave it empty for single mails."))

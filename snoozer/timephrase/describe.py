@@ -94,11 +94,17 @@ def describe(
     if wall_zone != zone:
         there = f"{day(wall)}, {dates.clear_hour(wall)}"
         when = _("%(when)s, which is %(there)s in %(zone)s", when=when, there=there, zone=zone_in_words(wall_zone))
-    if condition == "no_reply":
+    if condition == "no_reply" and recurrence is None:
         when = _("If no one replies by then: %(when)s", when=when)
     if condition == "until_reply":
         when = _("As soon as someone replies, or else: %(when)s", when=when)
-    if recurrence:
+    if recurrence and recurrence.kind == "someday":
+        when = _("%(repeats)s; the next time %(when)s", repeats=describe_recurrence(recurrence, dates=dates), when=when)
+    elif recurrence and recurrence.kind == "ladder":
+        again = describe_recurrence(recurrence, dates=dates)
+        when = _("%(when)s, then %(repeats)s", when=when, repeats=again[:1].lower() + again[1:])
+        when = _("%(when)s. A reply ends it", when=when) if condition == "no_reply" else when
+    elif recurrence:
         repeats = describe_recurrence(recurrence, dates=dates)
         if following:
             then = day(following)
@@ -141,7 +147,20 @@ _FLAGS = {
 
 
 def describe_recurrence(recurrence: Recurrence, *, dates: DateFormat) -> str:
-    """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026."""
+    """Every Monday at 09:00; every 2 weeks on Tuesday at 14:00, until 1 June 2026; once more on Sunday 8 March 2026 at
+    10:20, unless it is done; someday, reviewed every Friday at 09:00."""
+    if recurrence.kind == "ladder" and recurrence.times == 1:
+        day, at = dates.day(recurrence.start), dates.clear_hour(recurrence.at)
+        return _("Once more on %(day)s at %(time)s, unless it is done", day=day, time=at)
+    repeats = _describe_dates(recurrence, dates=dates)
+    if recurrence.kind == "ladder":
+        return _("%(repeats)s, unless it is done", repeats=repeats)
+    if recurrence.kind == "someday":
+        return _("Someday, reviewed %(repeats)s", repeats=repeats[:1].lower() + repeats[1:])
+    return repeats
+
+
+def _describe_dates(recurrence: Recurrence, *, dates: DateFormat) -> str:
     unit, number = recurrence.unit, recurrence.interval
     parts = [
         {

@@ -126,7 +126,7 @@ def _parts(tokens: Tokens, at: int) -> Iterator[tuple[Duration, int]]:
                 continue
             if _may_be_a_clock(tokens, at, end, unit):
                 continue
-            duration = _duration(amount, unit)
+            duration = of_unit(amount, unit)
             if duration is None:
                 continue
             for _, after in tokens.match(end, "plus_half") if unit == "hour" else ():
@@ -160,20 +160,21 @@ def _may_be_a_clock(tokens: Tokens, at: int, end: int, unit: str) -> bool:
 def _amounts(tokens: Tokens, at: int) -> Iterator[tuple[Decimal, int, bool]]:
     for value, end in tokens.numbers(at, "amount"):
         yield Decimal(value), end, True
-    for amount, end in _figures(tokens, at):
+    for amount, end in figures(tokens, at):
         for _, after in tokens.match(end, "plus_half"):
             yield amount + _HALF, after, False
         yield amount, end, False
 
 
-def _figures(tokens: Tokens, at: int) -> Iterator[tuple[Decimal, int]]:
+def figures(tokens: Tokens, at: int) -> Iterator[tuple[Decimal, int]]:
+    """Every number that starts here, in figures or in words."""
     if tokens.shape(at) in ("integer", "decimal", "dotted"):
         yield Decimal(tokens.text(at).replace(",", ".")), at + 1
     for number, end in tokens.numbers(at, "number"):
         yield Decimal(number), end
 
 
-def _duration(amount: Decimal, unit: str) -> Duration | None:
+def of_unit(amount: Decimal, unit: str) -> Duration | None:
     """That many units. A fraction of a day has no clear hour, so only hours and minutes may have one."""
     if amount != int(amount) and unit not in ("hour", "minute"):
         return None

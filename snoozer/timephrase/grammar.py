@@ -6,6 +6,7 @@ from typing import Literal
 
 from snoozer.timephrase.datetime_expr import LENGTHLESS, DateTimeExpr, datetimes
 from snoozer.timephrase.duration_expr import Duration, RoughDuration, durations, rough_durations
+from snoozer.timephrase.ladder_expr import Ladder, rungs
 from snoozer.timephrase.lexer import Tokens
 from snoozer.timephrase.recurrence_expr import RecurrenceExpr, recurrences
 
@@ -32,7 +33,19 @@ class UntilReply:
     """A reminder without a due time: it comes back with a reply."""
 
 
-Interpretation = SingleTime | RecurrenceExpr | Rejected | UntilReply
+class Someday:
+    """A snooze without a date, on the list that its person reviews."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LadderExpr:
+    """A first time, and times counted from it at which it comes again; a reply ends it if there is a condition."""
+
+    first: SingleTime
+    ladder: Ladder
+
+
+Interpretation = SingleTime | RecurrenceExpr | Rejected | UntilReply | Someday | LadderExpr
 
 
 def interpretations(tokens: Tokens) -> Iterator[Interpretation]:
@@ -45,11 +58,14 @@ def interpretations(tokens: Tokens) -> Iterator[Interpretation]:
                 yield SingleTime(when=when, condition="no_reply")
             if any(after == len(tokens) for after in _or_a_reply(tokens, end)):
                 yield SingleTime(when=when, condition="until_reply")
+            yield from _ladders(tokens, when, end)
         for recurrence, end in recurrences(tokens, start):
             if end == len(tokens):
                 yield recurrence
         if any(end == len(tokens) for _, end in tokens.match(start, "until_reply")):
             yield UntilReply()
+        if any(end == len(tokens) for _, end in tokens.match(start, "someday")):
+            yield Someday()
         yield from _condition_first(tokens, start)
         yield from _rejected(tokens, start)
 
@@ -95,6 +111,20 @@ def _condition_first(tokens: Tokens, at: int) -> Iterator[Interpretation]:
             for when, after in _times(tokens, start):
                 if after == len(tokens):
                     yield SingleTime(when=when, condition=condition)
+                if condition == "no_reply":
+                    for ladder, last in rungs(tokens, after, first=when):
+                        if last == len(tokens):
+                            yield LadderExpr(first=SingleTime(when=when, condition=condition), ladder=ladder)
+
+
+def _ladders(tokens: Tokens, when: When, end: int) -> Iterator[Interpretation]:
+    """in 2 days, then in 3 more, if no reply; the condition may stand before "then", or be missing."""
+    for start in tokens.optional(end, "no_reply"):
+        for ladder, after in rungs(tokens, start, first=when):
+            for last in tokens.optional(after, "no_reply") if start == end else (after,):
+                if last == len(tokens):
+                    condition: Condition | None = "no_reply" if (start, last) != (end, after) else None
+                    yield LadderExpr(first=SingleTime(when=when, condition=condition), ladder=ladder)
 
 
 def _rejected(tokens: Tokens, at: int) -> Iterator[Interpretation]:

@@ -5,13 +5,21 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
-from snoozer.timephrase.context import Back, ParseContext, WorkingHours, no_vacation
+from snoozer.timephrase.context import OwnDays, ParseContext, WorkingHours, usual_days
 from snoozer.timephrase.date_expr import plus_months
 from snoozer.timephrase.date_format import DateFormat
 from snoozer.timephrase.datetime_expr import DateTimeExpr, ResolvedTime, abbreviation_error
 from snoozer.timephrase.describe import describe
 from snoozer.timephrase.duration_expr import Duration, RoughDuration
-from snoozer.timephrase.grammar import Interpretation, Rejected, SingleTime, interpretations, is_blank
+from snoozer.timephrase.grammar import (
+    Interpretation,
+    LadderExpr,
+    Rejected,
+    SingleTime,
+    Someday,
+    interpretations,
+    is_blank,
+)
 from snoozer.timephrase.lexer import tokenize
 from snoozer.timephrase.locales import Locale, normalize
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
@@ -46,16 +54,16 @@ def parse(
     zone: str,
     locale: str = "en_US",
     hours: WorkingHours = _DEFAULT_HOURS,
-    back: Back = no_vacation,
+    own: OwnDays = usual_days,
 ) -> ParsedTime:
     """The meaning of the whole phrase for a person in that zone, in the language of the locale.
 
-    `now` is aware and may be in any zone; `back` gives the end of the person's vacation. Raises ParseError, and no
-    other error, for every other text.
+    `now` is aware and may be in any zone; `own` gives the shape of the person's days. Raises ParseError, and no other
+    error, for every other text.
     """
     customs = Locale.named(locale)
     with speaking(customs.language.data.name):
-        context = _context(now=now, zone=zone, locale=customs, hours=hours, back=back)
+        context = _context(now=now, zone=zone, locale=customs, hours=hours, own=own)
         try:
             return _evaluate(phrase, context, customs)
         except ParseError as error:
@@ -63,12 +71,12 @@ def parse(
 
 
 def parse_end(
-    phrase: str, *, first: date, now: datetime, zone: str, locale: str, back: Back = no_vacation
+    phrase: str, *, first: date, now: datetime, zone: str, locale: str, own: OwnDays = usual_days
 ) -> tuple[date | None, int | None]:
     """The last day, or the number of times, of a series whose next date is `first`: until 24 december, 10 times, for 3
     weeks. Raises ParseError for every other text."""
     customs = Locale.named(locale)
-    context = _context(now=now, zone=zone, locale=customs, hours=_DEFAULT_HOURS, back=back)
+    context = _context(now=now, zone=zone, locale=customs, hours=_DEFAULT_HOURS, own=own)
     if not phrase.strip():
         raise ParseError("empty", "No end was given.", _ENDS)
     for language in customs.languages if len(phrase) <= MAX_PHRASE_LENGTH else ():
@@ -82,7 +90,7 @@ def parse_end(
     raise ParseError("unrecognised", "That cannot be read as an end; give a last day or a number of times.", _ENDS)
 
 
-def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours, back: Back) -> ParseContext:
+def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours, own: OwnDays) -> ParseContext:
     """Raises ParseError when the zone is unknown or `now` has no offset."""
     name = canonical(zone)
     if name is None:
@@ -98,7 +106,7 @@ def _context(*, now: datetime, zone: str, locale: Locale, hours: WorkingHours, b
         raise ParseError(
             "too_far", gettext("The present moment is at the end of the calendar; give one within it.")
         ) from None
-    return ParseContext(now=instant, zone=name, today=today, hours=hours, dates=DateFormat(locale.region), back=back)
+    return ParseContext(now=instant, zone=name, today=today, hours=hours, dates=DateFormat(locale.region), own=own)
 
 
 def _suggestions(phrase: str, error: ParseError, context: ParseContext, locale: Locale) -> tuple[str, ...]:
@@ -144,6 +152,10 @@ def _evaluate(phrase: str, context: ParseContext, locale: Locale) -> ParsedTime:
             return _single(phrase, meaning, context)
         if isinstance(meaning, RecurrenceExpr):
             return _recurring(phrase, meaning, context)
+        if isinstance(meaning, Someday):
+            return _someday(phrase, context)
+        if isinstance(meaning, LadderExpr):
+            return _ladder(phrase, meaning, context)
     except OverflowError:
         raise _too_far() from None
     if isinstance(meaning, Rejected):
@@ -225,9 +237,7 @@ def _recurring(phrase: str, expr: RecurrenceExpr, context: ParseContext) -> Pars
     if zone is not None and zone.abbreviation:
         raise abbreviation_error(zone.abbreviation)
     if zone is not None and is_offset(zone.name):
-        raise ParseError(
-            "unrecognised", gettext("A repetition needs a place for its clock, such as Europe/Berlin, not an offset.")
-        )
+        raise _needs_place()
     there = context if zone is None else replace(context, zone=zone.name)
     there = replace(there, today=there.wall.date())
     at, flags = context.hours.morning, frozenset[str]()
@@ -240,6 +250,33 @@ def _recurring(phrase: str, expr: RecurrenceExpr, context: ParseContext) -> Pars
     flags |= changed | start_flags | (frozenset({"clamped"}) if is_clamped(recurrence) else frozenset())
     resolved = ResolvedTime(at=instant, flags=flags, zone=there.zone, wall=wall_time(instant, there.zone))
     return _result(phrase, resolved, context, kind="recurring", recurrence=recurrence)
+
+
+def _someday(phrase: str, context: ParseContext) -> ParsedTime:
+    """No date of its own: its person reviews it every week, on the day chosen."""
+    shape = context.own()
+    weekly = RecurrenceExpr(unit="week", weekdays=(shape.review_on - 1,))
+    recurrence = replace(build_recurrence(weekly, context, shape.work_from)[0], kind="someday")
+    instant, flags = context.instant(next(recurrence.dates()), shape.work_from)
+    resolved = ResolvedTime(at=instant, flags=flags, zone=context.zone, wall=wall_time(instant, context.zone))
+    return _result(phrase, resolved, context, kind="recurring", recurrence=recurrence)
+
+
+def _ladder(phrase: str, expr: LadderExpr, context: ParseContext) -> ParsedTime:
+    resolved, _elapsed = _resolve(expr.first, context)
+    _check_lead(resolved, context)
+    if is_offset(resolved.zone):
+        raise _needs_place()
+    wall = resolved.wall.replace(second=0, microsecond=0)
+    recurrence = expr.ladder.recurrence(wall, replace(context, zone=resolved.zone))
+    if not _in_range(context.instant(recurrence.start, recurrence.at)[0], context):
+        raise _too_far()
+    unsure = resolved.alternative is not None and resolved.alternative != resolved.at
+    resolved = replace(
+        resolved, alternative=None, flags=resolved.flags | (frozenset({"ambiguous"}) if unsure else frozenset())
+    )
+    condition = expr.first.condition
+    return _result(phrase, resolved, context, kind="recurring", condition=condition, recurrence=recurrence)
 
 
 def _result(
@@ -307,6 +344,12 @@ def _in_range(at: datetime, context: ParseContext) -> bool:
 def _latest(context: ParseContext) -> datetime:
     wall = context.wall
     return context.instant(plus_months(wall.date(), 12 * MAX_YEARS)[0], wall.time())[0]
+
+
+def _needs_place() -> ParseError:
+    return ParseError(
+        "unrecognised", gettext("A repetition needs a place for its clock, such as Europe/Berlin, not an offset.")
+    )
 
 
 def _too_far() -> ParseError:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from snoozer.timephrase.context import Back, WorkingHours, no_vacation
+from snoozer.timephrase.context import OwnDays, WorkingHours, usual_days
 from snoozer.timephrase.locales import Locale
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
@@ -30,7 +30,7 @@ def presets(
     locale: str = "en_US",
     hours: WorkingHours = _DEFAULT_HOURS,
     choices: tuple[tuple[str, str], ...] | None = None,
-    back: Back = no_vacation,
+    own: OwnDays = usual_days,
 ) -> tuple[Preset, ...]:
     """Returns all of `choices` (label, phrase), or of the language's own, in their order.
 
@@ -44,7 +44,7 @@ def presets(
     for number, (label, phrase) in enumerate(choices, start=1):
         reading: ParsedTime | None
         try:
-            reading = parse(phrase, now=now, zone=zone, locale=locale, hours=hours, back=back)
+            reading = parse(phrase, now=now, zone=zone, locale=locale, hours=hours, own=own)
         except ParseError:
             reading = None
         if reading is not None and (

@@ -15,6 +15,7 @@ from snoozer.timephrase.zones import canonical, local, resolve_wall_time, wall_t
 
 Unit = Literal["day", "week", "month", "year"]
 WeekendRule = Literal["none", "before", "after"]
+SeriesKind = Literal["series", "ladder", "someday"]
 _DAY = timedelta(days=1)
 _LAST_YEAR = 9998
 # A fifth weekday of February comes within 40 years; a date that does not come within 50 never comes.
@@ -34,6 +35,8 @@ class Recurrence:
     last day) or on the `nth` of `weekdays[0]` (-1 is the last; a month without a fifth is skipped); years in `month`.
     `until` is the last possible date, `times` the number of occurrences. An occurrence on a day of `rest` moves by
     `weekend_rule`.
+    A `ladder` is the rest of a snooze that comes again unless it is done; `someday` are the reviews of a snooze without
+    a date. Both end when it is done.
     """
 
     unit: Unit
@@ -49,12 +52,20 @@ class Recurrence:
     weekend_rule: WeekendRule = "none"
     rest: tuple[int, ...] = (5, 6)
     week_start: int = 0
+    kind: SeriesKind = "series"
+
+    @property
+    def ends_when_done(self) -> bool:
+        """Whether nothing comes again once its person is done with it."""
+        return self.kind != "series"
 
     def as_json(self) -> dict[str, Any]:
         """Plain values for JSON; `from_json` takes them back."""
         until = self.until.isoformat() if self.until else None
         texts = {"start": self.start.isoformat(), "at": self.at.isoformat(), "until": until}
-        return asdict(self) | texts | {"weekdays": list(self.weekdays), "rest": list(self.rest)}
+        plain = asdict(self) | texts | {"weekdays": list(self.weekdays), "rest": list(self.rest)}
+        # A worker of an earlier version refuses an unknown name, and most recurrences need none.
+        return plain if self.ends_when_done else {name: value for name, value in plain.items() if name != "kind"}
 
     @classmethod
     def from_json(cls, plain: Any) -> "Recurrence":
@@ -113,6 +124,8 @@ class Recurrence:
         return (
             self.unit in get_args(Unit)
             and self.weekend_rule in get_args(WeekendRule)
+            and self.kind in get_args(SeriesKind)
+            and (self.kind != "someday" or (self.until is None and self.times is None))
             and _is_whole(self.interval, 1, _MAX_COUNT)
             and self.at.tzinfo is None
             and all(_is_whole(weekday, 0, 6) for weekday in (*self.weekdays, *self.rest, self.week_start))

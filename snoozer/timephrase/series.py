@@ -28,7 +28,9 @@ def is_occurrence(series: Recurrence, promise: datetime, zone: str) -> bool:
 
 
 def rest(series: Recurrence, promise: datetime, zone: str) -> Recurrence | None:
-    """The series without the promised occurrence and those before it."""
+    """The series without the promised occurrence and those before it. Nothing is left of someday: it comes now."""
+    if series.kind == "someday":
+        return None
     if not is_occurrence(series, promise, zone):
         return series
     return series.after(wall_time(promise, zone).date())

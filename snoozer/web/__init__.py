@@ -61,6 +61,7 @@ from snoozer.web.operators.operations import blueprint as admin_operations
 from snoozer.web.operators.overview import blueprint as admin
 from snoozer.web.operators.pauses import blueprint as admin_pauses
 from snoozer.web.operators.runbook import blueprint as admin_runbook
+from snoozer.web.people.addresses.routes import blueprint as own_addresses
 from snoozer.web.people.devices.routes import blueprint as devices
 from snoozer.web.people.personal_data.deletion import blueprint as deletion
 from snoozer.web.people.personal_data.routes import blueprint as personal_data
@@ -89,6 +90,7 @@ BLUEPRINTS = (
     mailbox,
     reminder_links,
     settings_pages,
+    own_addresses,
     personal_data,
     day_shape,
     deletion,

@@ -51,6 +51,7 @@ def of_a_person(settings: Settings, engine: Engine) -> list[str]:
     return [
         *("/", "/mailbox", "/mailbox?folder=asleep", "/mailbox?folder=done", "/add", "/settings", "/sink", "/nothing"),
         "/settings/data",
+        "/settings/own-addresses",
         "/settings/feeds",
         "/settings/programs",
         "/settings/programs/today",

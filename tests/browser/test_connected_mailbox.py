@@ -224,3 +224,37 @@ def test_no_attack_runs_or_asks_for_anything_even_without_the_frame(opened: Open
     unsafe.set_content("<img src=http://127.0.0.1:9/x>")
     unsafe.wait_for_load_state("networkidle")
     assert len(asked) == 1, "a request would have been noticed"
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (360, "dark")])
+def test_the_sheet_says_how_many_leave_and_offers_one_alone(
+    quiet: Opened, place: Place, width: int, scheme: str
+) -> None:
+    place.program.deliver(bytes(a_letter("Offer", Message_ID="<1@mail.example>")))
+    place.program.deliver(bytes(a_letter("Re: Offer", Message_ID="<2@mail.example>", References="<1@mail.example>")))
+    place.program.deliver(bytes(a_letter("Re: Offer", Message_ID="<3@mail.example>", References="<1@mail.example>")))
+    place.program.deliver(bytes(a_letter("Alone", Message_ID="<4@mail.example>")))
+    page = quiet(f"/mailboxes/{place.mailbox_id}/mail", width=width, color_scheme=scheme)
+    sheet, count = page.get_by_role("dialog"), "3 messages of this conversation"
+    only = sheet.get_by_label("Only this message")
+    page.get_by_role("link", name="Snooze: Alone").press("Enter")
+    expect(sheet).to_be_visible()
+    expect(only).to_be_hidden()
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Snooze: Re: Offer").press("Enter")
+    expect(sheet.get_by_text(count)).to_be_visible()
+    expect(only).not_to_be_checked()
+    assert looks_right(page)
+    page.keyboard.press("Escape")
+    page.get_by_role("link", name="Re: Offer", exact=True).press("Enter")
+    page.get_by_role("link", name="Snooze", exact=True).press("Enter")
+    expect(sheet.get_by_text(count)).to_be_visible()
+    page.keyboard.press("Escape")
+    page.go_back()
+    page.get_by_role("link", name="Snooze: Re: Offer").press("Enter")
+    page.keyboard.type("3 days")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status").first).to_contain_text(count)
+    assert {row.message_id for row in place.rows("SELECT message_id FROM messages")} == {
+        f"<{number}@mail.example>" for number in (1, 2, 3)
+    }

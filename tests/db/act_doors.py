@@ -19,7 +19,7 @@ from snoozer.timephrase.recurrence import Recurrence
 from tests.api_sites import a_site
 from tests.db import transitions
 from tests.db.transitions import mark_uncertain_one, refuse_one, release_one
-from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_snooze, an_original, now, the_row
+from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_mailbox, a_snooze, an_original, now, the_row
 from tests.mail_doors import DOMAIN, a_mail, mail_doors, text_of
 from tests.web.bulk_forms import toast
 from tests.web.page_forms import press_undo
@@ -34,6 +34,16 @@ TIME, OTHER = FIRST + 12 * HOUR, FIRST + 13 * HOUR
 PHRASE, NOTE, PRIORITY, TIMES = f"{TIME:%Y-%m-%d %H:%M}", "Both floors", -100, 5
 MAY_ARRIVE = "may still arrive"
 
+ENTER = """
+INSERT INTO messages (
+    mailbox_id, user_email, message_id, fingerprint, size, internal_date, home, place, wanted, folder, uidvalidity, uid,
+    snooze_id, returns_at
+)
+SELECT
+    :mailbox, :ann, :message, 'f', 1, now(), 'INBOX', 'snoozed', 'snoozed', 'Snoozed', 1, :uid, id, remind_at
+FROM email_snoozes
+WHERE id = :id
+"""
 UPSERT = """
 INSERT INTO email_snoozes (user_email, message_id, remind_at) VALUES (:user_email, :message_id, :at)
 ON CONFLICT (user_email, message_id) WHERE NOT inactive DO UPDATE SET remind_at = EXCLUDED.remind_at
@@ -91,6 +101,14 @@ class Site:
 
     def an_asleep_snooze(self, **columns: Any) -> int:
         return a_snooze(self.engine, remind_at=NEXT, **columns)
+
+    def a_snoozed_conversation(self) -> int:
+        """Its messages lie in a connected mailbox, and left with the newest of them."""
+        id = self.an_asleep_snooze(message_id="<2@talk.example>")
+        mailbox = a_mailbox(self.engine, account_id=self.ann.id)
+        for number in range(3):
+            self.execute(ENTER, mailbox=mailbox, ann=ANN, message=f"<{number}@talk.example>", uid=number, id=id)
+        return id
 
     def a_held_snooze(self, **columns: Any) -> int:
         self.claim, self.send = transitions.a_held_mail(self.engine, remind_at=FIRST, **columns)
@@ -347,4 +365,5 @@ STATES: Mapping[str, Callable[[Site], int]] = {
     "sent": Site.a_sent_snooze,
     "cancelled": lambda site: site.after(DOORS["api"]["cancel"]),
     "case": lambda site: site.a_refused_snooze(permanent=True),
+    "together": Site.a_snoozed_conversation,
 }

@@ -164,7 +164,19 @@ def test_secrets_are_not_in_the_database(engine: Engine, people: _People) -> Non
 
 @pytest.mark.parametrize(
     "address",
-    ["", "ann", "ann@", "@x", "a b@x.example", "ann@x.example\r\nBcc: eve@x", "ann@-x", "ä@x", "🛌@x.example"],
+    [
+        "",
+        "ann",
+        "ann@",
+        "@x",
+        "a b@x.example",
+        "ann@x.example\r\nBcc: eve@x",
+        "ann@-x",
+        "ä@-x",
+        "🛌@x.example",
+        "ä\u202e@x.example",
+        "ä" * 130 + "@x",
+    ],
 )
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(accounts.InvalidAddress):
@@ -173,6 +185,8 @@ def test_what_is_no_address_is_refused(address: str) -> None:
 
 def test_an_address_is_folded(engine: Engine) -> None:
     assert accounts.normalize("  Ann@Example.ORG ") == "ann@example.org"
+    for typed in ("Müller@Bücher.example", "mu\u0308ller@xn--bcher-kva.example"):
+        assert accounts.normalize(typed) == "müller@xn--bcher-kva.example"
 
 
 def test_creating_an_account_again_changes_its_role_only_when_asked(engine: Engine) -> None:

@@ -118,6 +118,9 @@ RESULTS: Mapping[str, Mapping[str, Any]] = {
 PROMISES = {"move": TIME, "skip": LATER, "follow": NEXT, "resume": NEXT}
 KEPT = ("inactive", "outcome", "attempts", "last_error", "deferred_until", "recurrence", "remind_at", "promise")
 
+# Where the messages of a conversation are to be, and when they return.
+TOGETHER = "SELECT DISTINCT wanted, returns_at, snooze_id FROM messages WHERE NOT is_kept"
+
 
 def cell(prefix: str, door: str, act: str, state: str, *values: Any) -> Any:
     """A case for pytest, named by its cell."""
@@ -129,8 +132,12 @@ def choices(words: str) -> list[list[str]]:
 
 
 def cells() -> Iterator[Any]:
+    """A conversation that is asleep is one snooze as any other: the column `asleep` is that of `together`, too. Only
+    Wake ends it, because messages that return need no reminder."""
     lines = (line.split() for line in TABLE.strip().splitlines()[1:])
-    rules = {name: dict(zip(STATES, words, strict=True)) for name, *words in lines}
+    rules = {
+        name: dict(zip(STATES, [*words, words[0].replace("now", "cancel")], strict=True)) for name, *words in lines
+    }
     for door, act in ((door, act) for door, acts in DOORS.items() for act in acts):
         for state, word in rules.get(f"{act}@{door}", rules.get(act, {})).items():
             if word != ".":
@@ -208,6 +215,8 @@ def test_an_act_does_the_same_through_every_door(site: Site, door: str, act: str
     assert [row.message_id for row in created] == ([before.message_id] if result == "anew" else [])
     for row in map(seen, created):
         assert {name: row[name] for name in (*FRESH, "promise")} == FRESH | {"promise": TIME}
+    if state == "together":
+        assert len(site.execute(TOGETHER)) == 1
     if act not in {"done", "again"}:
         assert authorised(site) == left
     if state == "held" and after != before:

@@ -37,6 +37,15 @@ def test_a_mail_that_is_delivered_again_is_kept_once_and_accepted(
     assert bytes(row.original) == original
 
 
+@pytest.mark.parametrize("sender", ["", "bob@mail.example", "böb@mail.example", "b=" + "x" * 240 + "@mail.example"])
+def test_the_sender_of_the_envelope_is_kept(engine: Engine, people: People, sender: str) -> None:
+    people.ann()
+    incoming = IncomingMail(mail_from=sender, rcpt_to=(ANN,), original=an_original())
+    assert inbound.store(engine, incoming) == [inbound.STORED]
+    with engine.connect() as connection:
+        assert list(connection.execute(text("SELECT return_path FROM messages")).scalars()) == [sender]
+
+
 def test_a_mail_to_many_is_stored_for_a_few_in_each_transaction(engine: Engine, people: People) -> None:
     addresses = [f"ann{number}@snoozer.example" for number in range(inbound.RECIPIENTS_AT_ONCE + 1)]
     for address in addresses:
@@ -144,6 +153,19 @@ def test_mail_to_a_domain_in_its_own_letters_finds_its_owner(engine: Engine, peo
     with engine.begin() as connection:
         assert inbox.owner(connection, address=address) == "ann@xn--bcher-kva.example"
         assert inbox.owner(connection, address="änn@bücher.example") is None
+
+
+@pytest.mark.parametrize(
+    "address", ["müller@bücher.example", "Mu\u0308ller@Bücher.Example", "MÜLLER@xn--bcher-kva.example"]
+)
+def test_an_account_whose_address_is_not_ascii_gets_its_mail(engine: Engine, people: People, address: str) -> None:
+    people.ann(email="Müller@Bücher.example")
+    incoming = IncomingMail(mail_from="", rcpt_to=(address,), original=an_original())
+    assert inbound.store(engine, incoming) == [inbound.STORED]
+    with engine.connect() as connection:
+        assert list(connection.execute(text("SELECT user_email FROM messages")).scalars()) == [
+            "müller@xn--bcher-kva.example"
+        ]
 
 
 def test_every_broken_message_of_the_corpus_is_kept_byte_for_byte_and_has_a_name(

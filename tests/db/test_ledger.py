@@ -1,7 +1,10 @@
 """What the ledger promises: one send for one promise, marks before dots, facts that stay."""
 
+from dataclasses import replace
 from datetime import datetime, timedelta
 from email.utils import format_datetime
+from hashlib import sha256
+from quopri import decodestring
 
 import pytest
 from sqlalchemy import Engine, text
@@ -62,8 +65,8 @@ def test_a_new_time_is_a_new_promise_with_a_new_message_id(engine: Engine) -> No
 
 
 def test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes(engine: Engine) -> None:
-    """As after a failover to a replica that missed the last commits: its copies differed in Date and in lateness."""
-    promised = now() - timedelta(hours=5)
+    """As after a failover to a replica that missed the last commits: its copies differed in Date."""
+    promised = now() - timedelta(minutes=2)
     held, send = a_held_mail(engine, remind_at=promised, created_at=promised - timedelta(days=3), note="Ask.")
     assert authorise(engine, send)
     again = recovered(engine, held)
@@ -74,6 +77,57 @@ def test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes(engine:
     mail = WRITER.write(entry)
     assert mail == WRITER.write(send)
     assert f"\r\nDate: {format_datetime(promised)}\r\n".encode() in mail
+
+
+def test_a_late_reminder_says_at_its_send_how_late_it_is_and_its_second_copy_says_the_same(engine: Engine) -> None:
+    promised, hour = now() - timedelta(hours=5, seconds=30), timedelta(hours=1)
+    held, send = a_held_mail(engine, remind_at=promised, created_at=promised - timedelta(days=3))
+    assert (send.late_by, send.as_of) == (5 * hour, promised + 5 * hour)
+    # The dot is authorised, and no answer comes; an hour passes.
+    first = replace(send, late_by=4 * hour, as_of=promised + 4 * hour)
+    mail = WRITER.write(first)
+    assert b"This comes 4 hours late." in mail
+    assert authorise(engine, first, sha=sha256(mail).hexdigest())
+    again = recovered(engine, held)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE reminder_sends SET uncertain_at = uncertain_at - INTERVAL '1 day'"))
+    [copy] = sendable(engine, again)
+    assert copy.bytes_sha256 is not None
+    assert WRITER.write(copy) == mail
+    # The server refuses it, so no copy left: the next mail says how late it is then.
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE reminder_sends SET uncertain_at = NULL, state = 'sending'"))
+        refuse_one(connection, replace(copy, claim_token=send.claim_token), reply="451 later", smtp_code=451)
+    [entry] = sendable(engine, again)
+    assert (entry.bytes_sha256, entry.late_by) == (None, 5 * hour)
+
+
+@pytest.mark.parametrize(
+    ("entered", "late_by"), [("10 days", timedelta(days=2)), ("1 hour", timedelta(hours=1)), ("4 minutes", None)]
+)
+def test_a_reminder_is_late_from_when_it_was_entered(engine: Engine, entered: str, late_by: timedelta | None) -> None:
+    a_snooze(engine, remind_at=now() - timedelta(days=2))
+    with engine.begin() as connection:
+        connection.execute(text(f"UPDATE email_snoozes SET created_at = now() - INTERVAL '{entered}'"))  # noqa: S608
+    [held] = claim(engine)
+    [send] = sendable(engine, held)
+    assert send.late_by == late_by
+    assert send.as_of == send.dated + (late_by or timedelta())
+
+
+def test_a_late_reminder_says_that_the_mail_server_was_away_if_that_is_known(engine: Engine) -> None:
+    promised = now() - timedelta(days=3)
+    held, send = a_held_mail(engine, remind_at=promised, created_at=promised - timedelta(days=3))
+    assert b"This comes 3 days late." in WRITER.write(send)
+    with engine.begin() as connection:
+        release_one(connection, held, error="421 closing", attempts_used=0, delay=timedelta(seconds=-1))
+    [again] = claim(engine)
+    [late] = sendable(engine, again)
+    assert late.delayed_by == "mail server"
+    words = decodestring(WRITER.write(late)).decode()
+    assert "This comes 3 days late, because our mail server could not be reached." in words
+    assert authorise(engine, late)
+    assert the_send(engine, held.id).delayed_by == "mail server"
 
 
 def test_a_reminder_that_is_sent_again_stays_in_its_language(engine: Engine) -> None:

@@ -19,7 +19,7 @@ SELECT message.returns_at = COALESCE(snooze.scheduled_for, snooze.remind_at), me
 FROM messages AS message
 LEFT JOIN email_snoozes AS snooze USING (user_email, message_id)
 """
-PROMISED, PAUSED, GIVEN_UP = (True, True, True), (None, None, True), (None, None, False)
+PROMISED, PAUSED, GIVEN_UP, GONE = (True, True, True), (None, True, True), (None, True, False), (None, None, False)
 PAUSE = "UPDATE email_snoozes SET inactive = TRUE"
 CANCEL = "UPDATE email_snoozes SET inactive = TRUE, outcome = 'cancelled', finished_at = now()"
 ACTS: dict[str, tuple[tuple[str, ...], tuple[bool | None, ...]]] = {
@@ -34,7 +34,7 @@ ACTS: dict[str, tuple[tuple[str, ...], tuple[bool | None, ...]]] = {
         (True, True, False),
     ),
     "is sent": (("UPDATE email_snoozes SET inactive = TRUE, outcome = 'sent', finished_at = now()",), PROMISED),
-    "is deleted": (("DELETE FROM email_snoozes",), GIVEN_UP),
+    "is deleted": (("DELETE FROM email_snoozes",), GONE),
 }
 
 

@@ -41,6 +41,7 @@ NOT_EXPORTED = {
     "reminder_sends": "the records `send`",
     "reminder_sends_archive": "the records `send`",
     "snooze_events": "the records `event`",
+    "alarms": "troubles of the installation, without anything of a person",
     "audit_log": "what operators did, by ids",
     "case_views": "how an operator looks at cases; it names people by ids of snoozes",
     "bulk_acts": "what snoozes were before an act on many, of a day, for its Undo",
@@ -111,6 +112,8 @@ def test_everything_of_one_person_is_exported_and_nothing_of_another(engine: Eng
             )
             identity = "INSERT INTO account_identities VALUES ('https://sign-in.example', :subject, :id)"
             connection.execute(text(identity), {"id": account.id, "subject": str(account.id)})
+            other = "INSERT INTO account_addresses VALUES (:email, :id)"
+            connection.execute(text(other), {"id": account.id, "email": f"x{email}"})
             connection.execute(text("INSERT INTO account_phrases VALUES (:id, 'friday')"), {"id": account.id})
             connection.execute(text("INSERT INTO day_shapes (account_id) VALUES (:id)"), {"id": account.id})
         a_feed(engine, account_id=account.id)

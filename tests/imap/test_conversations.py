@@ -131,3 +131,22 @@ def test_the_process_dies_at_each_step(place: Place, mailbox: ConnectedMailbox, 
     back(place)
     assert place.program.messages("INBOX") == as_returned(before)
     assert len(place.rows(RETURNED)) == 1
+
+
+@on_both
+def test_the_last_message_is_taken_out_when_it_is_due(place: Place, mailbox: ConnectedMailbox) -> None:
+    """The others are back, so the conversation is."""
+    deliver(place, "Plan", 3)
+    filed = place.folder("Filed")
+    place.program.create(filed)
+    started(place)
+    snoozed(place, mailbox, row_of(mailbox, "Plan").key)
+    put_away(place, 3)
+    place.stop()
+    place.program.move(place.snoozed, filed, uids=str(max(place.program.uids(place.snoozed))))
+    place.make_due()
+    place.start()
+    place.eventually(lambda: place.rows("SELECT 1 FROM snooze_events WHERE kind = 'left'"))
+    back(place)
+    assert place.program.count("INBOX") == 2
+    assert len(place.rows(RETURNED)) == 1

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 
 SIZES = range(1, 41)
 LATER = (now() + 50 * HOUR).isoformat()
-ENTRIES = "SELECT id, uid, snooze_id, snoozed_with FROM messages ORDER BY uid"
+ENTRIES = "SELECT id, uid, snooze_id FROM messages ORDER BY uid"
 
 
 def fill(place: Place, messages: dict[str, bytes]) -> None:

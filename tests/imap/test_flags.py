@@ -6,18 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from snoozer.db.mailboxes import Choices
-from snoozer.mailboxes import registry
 from tests.factories import an_original
 from tests.imap.conftest import BOTH
+from tests.imap.flags import KEYWORD, NOTED, STAR, choose
 from tests.imap.watched import Place
 
 on_both = pytest.mark.parametrize("mail_server", BOTH, indirect=True)
 on_one = pytest.mark.parametrize("mail_server", BOTH[:1], indirect=True)
 STEPS = ["noticed", "intended", "imap_moved", "arrived"][: 4 if os.environ.get("SNOOZER_STORM") else 1]
 
-STAR, KEYWORD = r"\Flagged", "$Snooze"
-NOTED = "SELECT 1 FROM mailboxes WHERE flagged_noted_at IS NOT NULL"
 LOOKED = "SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"
 
 
@@ -26,13 +23,6 @@ def deliver(place: Place, name: str, *, flags: str = "", message_id: str | None 
     if message_id is None:
         original = b"\r\n".join(line for line in original.split(b"\r\n") if not line.startswith(b"Message-ID"))
     place.program.deliver(original, flags=flags)
-
-
-def choose(place: Place, flag: str | None) -> None:
-    """As its owner does on the page."""
-    choices = Choices(snooze_flag=flag, snooze_flag_time="Next week" if flag else None)
-    with place.engine.begin() as connection:
-        assert registry.choose(connection, id=place.mailbox_id, account_id=place.person.id, choices=choices)
 
 
 def look(place: Place) -> None:

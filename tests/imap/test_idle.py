@@ -42,7 +42,7 @@ def test_arrival_removal_and_deletion_are_seen_over_tls(mailbox: Mailbox) -> Non
         mailbox.fill("INBOX", [a_message(3)])
         events_until(connection, lambda event: event == Event("exists", 3))
         other.select("INBOX")
-        other.add_flag(2, r"\Deleted")
+        other.add_flag([2], r"\Deleted")
         events_until(connection, lambda event: event.deleted)
         other.move([1], source=place(other, "INBOX"), target=place(other, target))
         events_until(connection, lambda event: event.kind == "expunged")

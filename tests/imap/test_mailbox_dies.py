@@ -168,3 +168,52 @@ def test_frozen_while_it_returns_and_awake_after_another_has_taken_over(place: P
 
 def _is_stopped(process: "subprocess.Popen[bytes]") -> bool:
     return os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT | os.WNOHANG) is not None
+
+
+@pytest.mark.parametrize(("server", "step"), WAYS, indirect=["server"])
+@pytest.mark.parametrize("round", ROUNDS)
+def test_killed_while_it_marks_messages_as_read(place: Place, step: str, round: int) -> None:
+    """They are read while asleep, and have the flag that they had before once the snooze is cancelled."""
+    place.run("UPDATE mailboxes SET reads_asleep = TRUE")
+    for id, given in (("<a@mail.example>", ""), ("<b@mail.example>", r"(\Seen)")):
+        place.program.deliver(an_original(message_id=id), flags=given)
+    before = place.program.messages("INBOX")
+    for id in ("<a@mail.example>", "<b@mail.example>"):
+        place.run(
+            "INSERT INTO email_snoozes (user_email, message_id, remind_at) "  # noqa: S608
+            f"VALUES ('{place.person.email}', '{id}', now() + INTERVAL '1 day')"
+        )
+    assert place.process(failpoint=f"{step}:kill").wait(60) == KILLED
+    place.forget_owner()
+    place.start()
+    place.eventually(lambda: place.asleep() == 2)
+    place.eventually(lambda: [flags for _, _, flags in place.program.messages(place.snoozed)] == [{r"\Seen"}] * 2)
+    place.stop()
+    place.run("UPDATE email_snoozes SET inactive = TRUE, outcome = 'cancelled', finished_at = now()")
+    if step != "noticed":
+        assert place.process(failpoint=f"{step}:kill").wait(60) == KILLED
+        place.forget_owner()
+    place.start()
+    place.eventually(lambda: place.program.count("INBOX") == 2)
+    place.eventually(lambda: place.program.count(place.snoozed) == 0)
+    place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE was_unread") == [])
+    assert sorted(place.program.messages("INBOX")) == sorted(before)
+
+
+@pytest.mark.parametrize(("server", "step"), [("MOVE", "imap_marked"), ("COPY", "imap_copied")], indirect=["server"])
+def test_cancelled_after_it_died_on_the_way_it_is_unread_in_its_place(place: Place, step: str) -> None:
+    place.run("UPDATE mailboxes SET reads_asleep = TRUE")
+    place.program.deliver(an_original(message_id="<a@mail.example>"))
+    before = place.program.messages("INBOX")
+    place.run(
+        "INSERT INTO email_snoozes (user_email, message_id, remind_at) "  # noqa: S608
+        f"VALUES ('{place.person.email}', '<a@mail.example>', now() + INTERVAL '1 day')"
+    )
+    assert place.process(failpoint=f"{step}:kill").wait(60) == KILLED
+    assert [flags for _, _, flags in place.program.messages("INBOX")] == [{r"\Seen"}]
+    place.run("UPDATE email_snoozes SET inactive = TRUE, outcome = 'cancelled', finished_at = now()")
+    place.forget_owner()
+    place.start()
+    place.eventually(lambda: place.rows("SELECT 1 FROM messages WHERE was_unread OR moving_to IS NOT NULL") == [])
+    place.eventually(lambda: place.program.count(place.snoozed) == 0)
+    assert place.program.messages("INBOX") == before

@@ -61,7 +61,7 @@ def test_a_flag_is_set_and_cleared_and_no_other_is_touched(mailbox: Mailbox) -> 
     mailbox.fill("INBOX", [a_message(1)], flags=r"(\Flagged $work)")
     with mailbox.open() as connection:
         before = the_heads(connection)[0].flags - {r"\Recent"}
-        connection.add_flag(1, r"\Seen")
+        connection.add_flag([1], r"\Seen")
         assert the_heads(connection)[0].flags - {r"\Recent"} == before | {r"\Seen"}
         connection.remove_flag([1], r"\Seen")
         assert the_heads(connection)[0].flags - {r"\Recent"} == before
@@ -146,7 +146,7 @@ def test_hits_below_the_noted_uid_and_deleted_ones_do_not_count(mailbox: Mailbox
         assert connection.find(known, "INBOX", above=3) == []
         assert connection.find(known, "INBOX", above=77) == []
         connection.select("INBOX")
-        connection.add_flag(2, r"\Deleted")
+        connection.add_flag([2], r"\Deleted")
         assert connection.find(known, "INBOX") == [1]
 
 

@@ -10,7 +10,7 @@ from snoozer.mailboxes.read.entering import SnoozeTarget, enter, snooze_target
 from snoozer.mailboxes.read.mailbox import MailboxError, Row
 from snoozer.snoozes import input
 from tests.acting import cancel, snooze
-from tests.factories import an_original, now
+from tests.factories import a_snooze, an_original, now
 from tests.imap.conftest import BOTH
 from tests.imap.reading import reading
 from tests.imap.watched import Place, returned
@@ -165,13 +165,14 @@ def test_a_move_that_has_begun_is_found_out_before_the_message_is_moved(
 def test_nothing_is_entered_where_the_snooze_fails(place: Place, mailbox: ConnectedMailbox) -> None:
     place.program.deliver(an_original())
     target = snooze_target(mailbox, only_row(mailbox).key)
+    id = a_snooze(place.engine, message_id=target.message.message_id)
     place.run("UPDATE mailboxes SET state = 'leaving'")
     with place.engine.begin() as connection:
-        assert not enter(connection, target, snooze_id=1)
+        assert not enter(connection, target, snooze_id=id)
     assert place.rows("SELECT 1 FROM messages") == []
     place.run("UPDATE mailboxes SET state = 'active'")
     with pytest.raises(ZeroDivisionError), place.engine.begin() as connection:
-        assert enter(connection, target, snooze_id=1)
+        assert enter(connection, target, snooze_id=id)
         raise ZeroDivisionError
     assert place.rows("SELECT 1 FROM messages") == []
 

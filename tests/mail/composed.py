@@ -58,6 +58,8 @@ class Page(HTMLParser):
         self.attributes |= {name for name, _ in attrs}
         self._in_style = tag == "style"
         self.links += [value or "" for name, value in attrs if name == "href"]
+        if tag == "br":
+            self.words.append("\n")
 
     def handle_data(self, data: str) -> None:
         if not self._in_style:

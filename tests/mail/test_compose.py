@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 
 import pytest
@@ -14,6 +14,7 @@ from snoozer.mail import links
 from snoozer.mail.compose import NO_SUBJECT, ReminderWriter
 from snoozer.mail.links import InvalidLink
 from snoozer.mail.notices import compose_notice
+from snoozer.queue.reminder import Member
 from tests.mail.composed import KEYS, LINKABLE, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
 
@@ -145,33 +146,96 @@ def test_the_buttons_ask_for_what_they_say(a_send: Sends) -> None:
     in_html = Page(html).links
     assert in_html == re.findall(r"https://\S+", text)
     token, acts = zip(*[url.removeprefix("https://snoozer.example/r/").split("/") for url in in_html], strict=True)
-    assert acts == ("done", "tomorrow", "next-week", "again")
-    assert [links.ACTS[act] for act in acts] == [
-        ("done", None),
-        ("again", "tomorrow"),
-        ("again", "next week"),
-        ("again", None),
-    ]
+    assert acts == ("done", "tomorrow-20260307T0700Z", "next-week-20260309T0700Z", "again")
+    for words in (text, "\n".join(Page(html).words)):
+        assert "\nTomorrow, Sat 08:00" in words
+        assert "\nNext week, Mon 9 Mar 08:00" in words
     [one] = set(token)
-    assert links.verify(one, keys=KEYS[:1]) == links.Link(snooze_id=42, scheduled_for=PROMISED)
+    occurrence = links.Link(snooze_id=42, scheduled_for=PROMISED)
+    assert links.verify(one, keys=KEYS[:1]) == occurrence
+    button = links.with_act(occurrence, acts[2])
+    assert (button.action, button.phrase, button.at) == ("again", "next week", datetime(2026, 3, 9, 7, tzinfo=UTC))
     assert opened(reminder(a_send()))["X-Snoozer-Occurrence"] == links.occurrence_id(one)
 
 
+def offered(mail: bytes) -> list[tuple[str, str]]:
+    """The buttons that state a time: each act, and the words of its label."""
+    text, html = bodies(mail)
+    in_html = [url.rpartition("/")[2] for url in Page(html).links]
+    found = re.findall(r"(\S.*):\r?\n +https://\S+/((?:tomorrow|next-week)-\S+)", text)
+    assert [act for _, act in found] == [act for act in in_html if "-2" in act]
+    return [(act, label) for label, act in found]
+
+
 @pytest.mark.parametrize(
-    ("zone", "day", "offered"),
+    ("zone", "day", "following", "next_week"),
     [
-        ("Europe/Berlin", 8, ("done", "tomorrow", "again")),
-        ("Europe/Berlin", 7, ("done", "tomorrow", "next-week", "again")),
-        ("Pacific/Auckland", 7, ("done", "tomorrow", "again")),
-        ("Pacific/Auckland", 8, ("done", "tomorrow", "next-week", "again")),
+        ("Europe/Berlin", 8, "20260309T0700Z", None),
+        ("Europe/Berlin", 7, "20260308T0700Z", "20260309T0700Z"),
+        ("Pacific/Auckland", 7, "20260308T1900Z", None),
+        ("Pacific/Auckland", 8, "20260309T1900Z", "20260315T1900Z"),
+        ("Europe/London", 28, "20260329T0700Z", "20260330T0700Z"),
     ],
 )
-def test_on_a_sunday_next_week_is_not_offered_beside_tomorrow(
-    zone: str, day: int, offered: tuple[str, ...], a_send: Sends
+def test_no_two_buttons_mean_the_same_and_each_is_in_the_persons_zone(
+    zone: str, day: int, following: str, next_week: str | None, a_send: Sends
 ) -> None:
-    text, html = bodies(reminder(a_send(scheduled_for=PROMISED.replace(day=day, hour=12), zone=zone)))
-    for urls in (Page(html).links, re.findall(r"https://\S+", text)):
-        assert tuple(url.rpartition("/")[2] for url in urls) == offered
+    """On a Sunday, next week is tomorrow; on 29 March 2026, British clocks go forward."""
+    promised = PROMISED.replace(day=day, hour=12)
+    acts = [act for act, _ in offered(reminder(a_send(scheduled_for=promised, dated=promised, zone=zone)))]
+    assert acts == [f"tomorrow-{following}", *([f"next-week-{next_week}"] if next_week else [])]
+
+
+@pytest.mark.parametrize(
+    ("locale", "labels"),
+    [
+        ("en_GB", ["Tomorrow, Wed 08:00", "Next week, Mon 16 Mar 08:00"]),
+        ("en_US", ["Tomorrow, Wed 8:00 am", "Next week, Mon, Mar 16 8:00 am"]),
+        ("de_DE", ["Morgen, Mi 08:00", "Nächste Woche, Mo 16. März 08:00"]),
+    ],
+)
+def test_buttons_of_a_late_mail_count_from_its_send(locale: str, labels: list[str], a_send: Sends) -> None:
+    """It was promised for Friday, and leaves on the night to Tuesday, which has begun in Berlin already."""
+    sent = PROMISED + timedelta(days=3, hours=16, minutes=30)
+    found = offered(reminder(a_send(as_of=sent, late_by=sent - PROMISED, locale=locale)))
+    assert [label for _, label in found] == labels
+
+
+@pytest.mark.parametrize(
+    ("locale", "delayed_by", "sentence"),
+    [
+        ("en_GB", "queue", "This comes 2 hours 10 minutes late."),
+        ("en_GB", None, "This comes 2 hours 10 minutes late."),
+        ("en_GB", "mail server", "This comes 2 hours 10 minutes late, because our mail server could not be reached."),
+        ("de_DE", "worker", "Diese Mail kommt 2 Stunden 10 Minuten zu spät."),
+        (
+            "de_DE",
+            "recipient",
+            "Diese Mail kommt 2 Stunden 10 Minuten zu spät, weil dein Mailserver sie zuerst nicht annahm.",
+        ),
+    ],
+)
+def test_a_late_mail_says_how_late_and_why_if_that_means_something_to_a_person(
+    locale: str, delayed_by: str | None, sentence: str, a_send: Sends
+) -> None:
+    late = {"late_by": timedelta(hours=2, minutes=10), "delayed_by": delayed_by, "locale": locale}
+    members = (Member(snooze_id=43, scheduled_for=PROMISED, subject="Lease", sender_email=None, note=None),)
+    for send in (a_send(**late), a_send(members=members, **late)):
+        text, html = bodies(reminder(send))
+        assert f"\r\n{sentence}\r\n" in text
+        assert sentence in Page(html).words
+    assert sentence not in "".join(bodies(reminder(a_send(locale=locale, delayed_by=delayed_by))))
+
+
+@pytest.mark.parametrize("locale", ["en_GB", "de_DE"])
+def test_what_repeats_has_a_link_that_stops_it_and_nothing_else_has(locale: str, a_send: Sends) -> None:
+    """It leads to the page of List-Unsubscribe."""
+    series = reminder(a_send(repeats=True, locale=locale))
+    target = opened(series)["List-Unsubscribe"].strip("<>")
+    text, html = bodies(series)
+    assert Page(html).links[-1] == re.findall(r"https://\S+", text)[-1] == target
+    assert {"en_GB": "Stop the repetition", "de_DE": "Wiederholung beenden"}[locale] in text
+    assert "/stop" not in "".join(bodies(reminder(a_send(locale=locale))))
 
 
 def test_both_bodies_say_why_now_what_it_was_and_what_was_noted(a_send: Sends) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from snoozer.mail import links
@@ -16,7 +16,7 @@ from tests.mail.composed import KEYS, LINKABLE, PROMISED, Page, bodies, opened, 
 from tests.mail.conftest import Sends
 from tests.mail.hostile import HOSTILE
 
-ACTS = ("done", "tomorrow", "next-week", "again")
+ACTS = ("done", "tomorrow-20260307T0700Z", "next-week-20260309T0700Z", "again")
 SITE = "https://snoozer.example/r/"
 
 
@@ -46,10 +46,11 @@ def a_digest(a_send: Sends) -> Sends:
 def test_each_has_the_links_of_its_own_promise(a_digest: Sends) -> None:
     send = a_digest()
     text, html = bodies(reminder(send))
-    urls = Page(html).links
-    assert urls == re.findall(r"https://\S+", text)
+    *urls, stop = Page(html).links
+    assert [*urls, stop] == re.findall(r"https://\S+", text)
+    assert f"<{stop}>" == opened(reminder(send))["List-Unsubscribe"]
     tokens, acts = zip(*[url.removeprefix(SITE).split("/") for url in urls], strict=True)
-    assert acts == (*ACTS, *ACTS, "done", "tomorrow", "again")
+    assert acts == ACTS * 3
     found = [links.verify(token, keys=KEYS[:1]) for token in dict.fromkeys(tokens)]
     listed: list[Send | Member] = [send, *send.members]
     promises = [(one.snooze_id, one.scheduled_for) for one in listed]
@@ -103,6 +104,7 @@ def test_it_is_in_the_language_of_its_send_alone(a_digest: Sends) -> None:
     note=HOSTILE | st.none(),
     tail=st.sampled_from(["", " http://evil.example/a", "\n\n2. x", " <a href=//evil.example>x</a>", " {{ 7*7 }} %s"]),
 )
+@example(subject=None, sender=None, note="0@", tail="\n\n2. x")
 def test_no_stranger_adds_a_link_a_tag_or_a_header(
     a_digest: Sends, subject: str | None, sender: str | None, note: str | None, tail: str
 ) -> None:

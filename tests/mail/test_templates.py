@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from jinja2 import DictLoader, meta
 
-from snoozer.mail.compose import TEMPLATES, BodyTemplate, place
+from snoozer.mail.mime_writer import TEMPLATES, BodyTemplate, place
 from tests.mail.hostile import HOSTILE
 
 ROOT = Path(__file__).resolve().parents[2]

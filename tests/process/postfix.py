@@ -9,7 +9,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,8 +33,7 @@ local_recipient_maps =
 smtp_dns_support_level = disabled
 smtp_host_lookup = native
 smtpd_recipient_restrictions = permit_mynetworks, reject
-relay_domains = {people}
-transport_maps = texthash:{home}/etc/transport
+{lines}
 maximal_backoff_time = 2s
 minimal_backoff_time = 1s
 queue_run_delay = 1s
@@ -53,7 +52,7 @@ trace unix - - n - 0 bounce
 verify unix - - n - 1 verify
 proxymap unix - - n - - proxymap
 smtp unix - - n - - smtp
-lmtp unix - - n - - lmtp
+lmtp unix - - {chroot} - - lmtp
 error unix - - n - - error
 retry unix - - n - - error
 anvil unix - - n - 1 anvil
@@ -70,19 +69,34 @@ def program() -> str | None:
 @dataclass(frozen=True, kw_only=True)
 class Postfix:
     port: int
-    etc: Path
+    home: Path
 
     def is_empty(self) -> bool:
         """Whether no mail is in its queue."""
-        queue = subprocess.run(
-            ["postqueue", "-c", str(self.etc), "-j"], capture_output=True, text=True, check=True, timeout=20
-        )
+        etc = str(self.home / "etc")
+        queue = subprocess.run(["postqueue", "-c", etc, "-j"], capture_output=True, text=True, check=True, timeout=20)
         return not queue.stdout
 
 
 @contextlib.contextmanager
 def a_postfix(*, mailboxes: Sequence[str], sink: int, returns_to: str, inbound: int) -> Iterator[Postfix]:
     """Running, with these mailboxes at PEOPLE."""
+    lines = f"relay_domains = {PEOPLE}\ntransport_maps = texthash:{{home}}/etc/transport\n"
+    routes = {PEOPLE: "smtp:[127.0.0.1]:{host_port}", returns_to: f"lmtp:inet:127.0.0.1:{inbound}"}
+    with running(lines, mailboxes=mailboxes, sink=sink, routes=routes) as postfix:
+        yield postfix
+
+
+@contextlib.contextmanager
+def running(
+    lines: str,
+    *,
+    mailboxes: Sequence[str] = (),
+    sink: int = 0,
+    routes: Mapping[str, str] | None = None,
+    chroot: str = "n",
+) -> Iterator[Postfix]:
+    """Running with these lines of its configuration."""
     folder = tempfile.mkdtemp(prefix="snoozer-postfix-")
     home = Path(folder)
     home.chmod(0o755)
@@ -92,18 +106,18 @@ def a_postfix(*, mailboxes: Sequence[str], sink: int, returns_to: str, inbound: 
         path.mkdir()
     shutil.chown(home / "data", "postfix")
     places = {"home": home, "people": PEOPLE, "port": port, "host_port": host_port, "sink": sink}
-    (etc / "main.cf").write_text(_MAIN.format(**places))
-    (etc / "master.cf").write_text(_MASTER.format(**places))
+    (etc / "main.cf").write_text(_MAIN.format(**places, lines="") + lines.replace("{home}", str(home)))
+    (etc / "master.cf").write_text(_MASTER.format(**places, chroot=chroot))
     (etc / "mailboxes").write_text("".join(f"{address} x\n" for address in mailboxes))
-    to_host, to_us = f"{PEOPLE} smtp:[127.0.0.1]:{host_port}\n", f"{returns_to} lmtp:inet:127.0.0.1:{inbound}\n"
-    (etc / "transport").write_text(to_host + to_us)
+    written = [f"{domain} {where.format(**places)}\n" for domain, where in (routes or {}).items()]
+    (etc / "transport").write_text("".join(written))
     command = ["postfix", "-c", str(etc)]
     process = subprocess.Popen(
         [*command, "start-fg"], start_new_session=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         server_process.wait_for(port, process, log=home / "log")
-        yield Postfix(port=port, etc=etc)
+        yield Postfix(port=port, home=home)
     finally:
         # The master has a process group of its own, which it ends.
         subprocess.run([*command, "abort"], check=False, timeout=20, capture_output=True)

@@ -4,14 +4,17 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from aiosmtpd.controller import Controller
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
+from snoozer.dev import ports
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from tests.factories import HOUR, People, a_snooze, now
 from tests.web import oidc_provider
+from tests.web.inbox import Inbox
 from tests.web.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 from tests.web.oidc_visits import PERSON
 
@@ -73,3 +76,22 @@ def make_site(engine: Engine, settings: Settings, provider: OidcProvider) -> Cal
         return app
 
     return make
+
+
+@pytest.fixture
+def inbox() -> Iterator[Inbox]:
+    yield Inbox()
+
+
+@pytest.fixture
+def site(engine: Engine, settings: Settings, inbox: Inbox) -> Iterator[Flask]:
+    port = ports.any_free()
+    controller = Controller(inbox, hostname=ports.HOST, port=port)
+    controller.start()
+    try:
+        whole = settings.model_dump(by_alias=True) | {"SMTP_URL": f"smtp://127.0.0.1:{port}"}
+        app = create_app(engine=engine, settings=Settings(**whole))
+        app.config["WTF_CSRF_ENABLED"] = False
+        yield app
+    finally:
+        controller.stop()

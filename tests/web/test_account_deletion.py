@@ -10,6 +10,7 @@ from sqlalchemy import Engine, text
 
 from snoozer.delivery.chores import erasing
 from snoozer.mail.notices import compose_notice
+from snoozer.translations import current_language
 from snoozer.web.people.personal_data import deletion
 from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now
 
@@ -20,7 +21,11 @@ BOB = "bob@snoozer.example"
 def notices(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     """The mails that would be sent."""
     sent: list[dict[str, object]] = []
-    monkeypatch.setattr(deletion, "send_notice", lambda **values: sent.append(values))
+    monkeypatch.setattr(
+        deletion,
+        "send_in_background",
+        lambda template, words, **values: sent.append({**words, **values, "language": current_language()}),
+    )
     return sent
 
 

@@ -110,9 +110,9 @@ def test_requests_are_described_with_their_fields_limits_and_examples(document: 
     schemas, paths = document["components"]["schemas"], document["paths"]
     new = schemas["NewSnooze"]
     timed = {"remind_at", "when", "recurrence", "zone", "locale", *CHOICES}
-    fields = {"message_id", "subject", "sender_email", "mailbox", "note"} | timed
+    fields = {"message_id", "subject", "sender_email", "mailbox", "conversation", "note"} | timed
     assert set(new["properties"]) == fields
-    of_new = {"message_id", "subject", "sender_email", "mailbox"}
+    of_new = {"message_id", "subject", "sender_email", "mailbox", "conversation"}
     assert set(schemas["Change"]["properties"]) == fields - of_new | {"occurrence"}
     assert new["additionalProperties"] is schemas["Change"]["additionalProperties"] is False
     assert new["properties"]["when"]["examples"] == ["tomorrow 8am"]

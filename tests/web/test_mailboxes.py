@@ -337,3 +337,13 @@ def test_operators_see_how_each_mailbox_does_and_no_address(
     for words in ("paused, login since", "never looked at", "left alone while it is paused", "host-17", "z…@m…"):
         assert words in page
     assert "zoe@mail.example" not in page
+
+
+def test_messages_are_read_while_asleep_by_choice(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/settings/mailboxes/{a_mailbox(engine)}"
+    box = r'name="reads_asleep" value="on"( checked)?'
+    for posted, is_on in (({"reads_asleep": "on"}, True), ({}, False)):
+        assert ann.post(f"{path}/choices", data=CHOICES | posted).status_code == 303
+        found = re.search(box, ann.get(path).text)
+        assert found is not None
+        assert bool(found[1]) == is_on

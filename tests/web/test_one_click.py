@@ -12,6 +12,8 @@ from sqlalchemy import Engine, text
 from snoozer.mail import links
 from snoozer.queue.reminder import Send
 from snoozer.settings import Settings
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By, Cancel
 from tests.db.digests import OVER, accept, deferred, gathered
 from tests.db.links import DAILY, in_flight, link_in, sent_and_gone_on
 from tests.factories import HOUR, a_snooze, now, the_events, the_row
@@ -157,6 +159,34 @@ def test_one_click_in_a_digest_sends_reminders_singly_and_is_undone_on_the_page(
     client.post(f"{path}/undo")
     assert gathers_over(engine) == OVER
     assert "in a mail of its own?" in client.get(path).text
+
+
+@pytest.mark.parametrize("is_undone", [False, True])
+def test_one_click_in_a_digest_hides_no_act_on_its_first_snooze_from_undo(
+    is_undone: bool, client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    """It is about all digests of the person, and is recorded with that snooze."""
+    deferred(engine, OVER + 1, recurrence=DAILY)
+    delivery = gathered(engine)
+    accept(engine, [delivery])
+    assert delivery.send is not None
+    id = delivery.send.snooze_id
+    by = By(the_row(engine, id).user_email, "site")
+    with engine.begin() as connection:
+        acts.act(connection, [id], Cancel(), by)
+    path = the_path(delivery.send, settings)
+    client.post(path, data=ONE_CLICK)
+    if is_undone:
+        client.post(f"{path}/undo")
+    with engine.begin() as connection:
+        (result,) = acts.undo(connection, [id], by)
+    assert result.left is None
+    assert is_alive(the_row(engine, id))
+    assert gathers_over(engine) == (OVER if is_undone else None)
+    # The page of the digest still takes back its own act.
+    client.post(f"{path}/undo")
+    assert gathers_over(engine) == OVER
+    assert is_alive(the_row(engine, id))
 
 
 @pytest.mark.parametrize("act", ["stop", "stop/undo"])

@@ -1,7 +1,7 @@
 """Links in reminders: scanners change nothing, people act once, and old or broken links explain themselves."""
 
 import re
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from html import unescape
 
 import pytest
@@ -109,6 +109,70 @@ def test_a_button_for_a_time_leads_to_that_act_alone_and_after_it_nothing_else_i
         assert "Keep it asleep" in page
     client.post(f"{path}/done")
     assert the_events(engine, id) == ["again"]
+
+
+@pytest.mark.parametrize(
+    ("act", "days"), [("tomorrow", 1), ("tomorrow", 2), ("next-week", 9), ("tomorrow", -2), ("next-week", -1)]
+)
+def test_a_button_acts_by_the_time_on_it_or_says_that_it_has_passed(
+    act: str, days: int, client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    """Also if the mail is opened days later, when the same word means another day."""
+    id = a_sent_reminder(engine)
+    path = a_link(engine, settings, id)
+    stated = (now() + timedelta(days=days)).replace(hour=12, minute=0, second=0, microsecond=0)
+    page = client.get(f"{path}/{links.act_path(act, stated)}").text
+    proposed = re.search(r'class="primary" name="(preset|at)" value="([^"]+)"', page)
+    assert proposed is not None
+    assert ("has passed" in page) is (days < 0)
+    client.post(f"{path}/again", data={proposed[1]: unescape(proposed[2])})
+    assert awake(engine) == 1
+    with engine.connect() as connection:
+        saved = connection.execute(text("SELECT remind_at FROM email_snoozes WHERE NOT inactive")).scalar_one()
+    assert saved > now()
+    assert (saved == stated) is (days > 0)
+
+
+def test_a_robot_changes_nothing_on_the_page_of_a_time(client: FlaskClient, engine: Engine, settings: Settings) -> None:
+    id = a_sent_reminder(engine)
+    path = f"{a_link(engine, settings, id)}/{links.act_path('tomorrow', now() + timedelta(days=2))}"
+    for method in (client.get, client.head):
+        assert method(path, headers={"User-Agent": "SafeLinks"}).status_code == 200
+    assert forms(client.get(path).text)[0] == ("get", path)
+    assert "Nothing was changed" in client.get(path, query_string={"keep": "1"}).text
+    assert the_events(engine, id) == []
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        *(
+            "tomorrow-",
+            "tomorrow-2026",
+            "tomorrow-20269999T9999Z",
+            "tomorrow-99991231T2359Z",
+            "tomorrow-00010101T0000Z",
+        ),
+        *("done-20260309T0700Z", "again-20260309T0700Z", "tomorrow-20260309T0700Z-20260309T0700Z", "-20260309T0700Z"),
+    ],
+)
+def test_a_button_whose_time_was_cut_off_or_changed_says_so(
+    act: str, client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    answer = client.get(f"{a_link(engine, settings, a_sent_reminder(engine))}/{act}")
+    assert answer.status_code == 404
+    assert "This reminder has no such button" in answer.text
+
+
+@pytest.mark.parametrize("stated", ["99991130T2359Z", "20200229T1200Z"])
+def test_a_time_that_a_hand_wrote_into_a_link_is_refused(
+    stated: str, client: FlaskClient, engine: Engine, settings: Settings
+) -> None:
+    path = a_link(engine, settings, a_sent_reminder(engine))
+    assert client.get(f"{path}/tomorrow-{stated}").status_code == 200
+    at = datetime.strptime(stated, "%Y%m%dT%H%MZ").replace(tzinfo=UTC).isoformat()
+    assert client.post(f"{path}/again", data={"at": at}).status_code == 422
+    assert awake(engine) == 0
 
 
 def test_a_typed_phrase_is_shown_before_it_is_saved(client: FlaskClient, engine: Engine, settings: Settings) -> None:

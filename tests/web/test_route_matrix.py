@@ -43,6 +43,7 @@ ACCESS = {
     "search_suggestions": "person",
     "mailbox_sign_in": "person",
     "devices": "person",
+    "own_addresses": "person",
     "feeds": "person",
     "programs": "person",
     "api_description": "everybody",

@@ -126,3 +126,15 @@ def test_the_page_says_why_a_service_gets_nothing(ann: FlaskClient, engine: Engi
     assert cookie is not None
     site.set_cookie("snoozer_session", cookie.value)
     assert "do not allow this service" in site.get(PAGE).text
+
+
+def test_an_operator_chooses_where_alarms_are_sent(ann: FlaskClient, engine: Engine) -> None:
+    assert "Alarms, too" not in added(ann)
+    assert ann.post(f"{PAGE}/1/alarms", data={"alarms": "on"}).status_code == 403
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE accounts SET role = 'viewer'"))
+    assert "Alarms, too" in ann.get(PAGE).text
+    for alarms, words in (("on", "No alarms"), ("off", "Alarms, too")):
+        shown = ann.post(f"{PAGE}/1/alarms", data={"alarms": alarms}, follow_redirects=True).text
+        assert f">{words}</button>" in shown
+    assert ann.post(f"{PAGE}/2/alarms", data={"alarms": "on"}).status_code == 404

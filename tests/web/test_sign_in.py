@@ -1,57 +1,17 @@
 """Signing in: by mail, once, in the browser that requested it, without showing who has an account."""
 
 import re
-from collections.abc import Iterator
-from queue import Queue
 from random import Random
 
 import pytest
-from aiosmtpd.controller import Controller
-from aiosmtpd.smtp import SMTP, Envelope
-from aiosmtpd.smtp import Session as SmtpSession
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
-from snoozer.dev import ports
-from snoozer.mail import message_parser
 from snoozer.settings import Settings
 from snoozer.web import auth, create_app
 from tests.factories import ANN, People
-
-
-class Inbox:
-    """A mail server that keeps what it accepted."""
-
-    def __init__(self) -> None:
-        self.mails: Queue[bytes] = Queue()
-
-    async def handle_DATA(self, server: SMTP, session: SmtpSession, envelope: Envelope) -> str:  # noqa: N802
-        assert isinstance(envelope.content, bytes)
-        self.mails.put(envelope.content)
-        return "250 taken"
-
-    def text(self) -> str:
-        return message_parser.parse(self.mails.get(timeout=60)).text
-
-
-@pytest.fixture
-def inbox() -> Iterator[Inbox]:
-    yield Inbox()
-
-
-@pytest.fixture
-def site(engine: Engine, settings: Settings, inbox: Inbox) -> Iterator[Flask]:
-    port = ports.any_free()
-    controller = Controller(inbox, hostname=ports.HOST, port=port)
-    controller.start()
-    try:
-        whole = settings.model_dump(by_alias=True) | {"SMTP_URL": f"smtp://127.0.0.1:{port}"}
-        app = create_app(engine=engine, settings=Settings(**whole))
-        app.config["WTF_CSRF_ENABLED"] = False
-        yield app
-    finally:
-        controller.stop()
+from tests.web.inbox import Inbox
 
 
 def request_link(browser: FlaskClient, email: str = ANN, **fields: str) -> str:

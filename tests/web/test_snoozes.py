@@ -103,7 +103,7 @@ def test_a_recurrence_shows_which_occurrence_was_sent(ann: FlaskClient, engine: 
 def test_the_page_of_a_snooze_states_how_late_its_reminder_was(
     late: timedelta, took: str, went: str, ann: FlaskClient, engine: Engine
 ) -> None:
-    """The mail cannot know it: a copy must have the same bytes whenever it leaves."""
+    """The mail does not say it: it is less than five minutes late."""
     promised = (now() - HOUR).replace(second=0)
     id = a_sent_reminder(engine, promised=promised, late=late)
     times = TimeFormatter(now=now(), zone="Europe/Berlin", locale="en_GB")

@@ -7,6 +7,7 @@ from snoozer.db.models.account import (
     CapturedMail,
     IdempotencyKey,
     Identity,
+    OwnAddress,
     QuotaUsage,
     Session,
     SignIn,
@@ -25,7 +26,7 @@ from snoozer.db.models.imports import Import, ImportRow
 from snoozer.db.models.list_change import ListChange, ListCheckpoint
 from snoozer.db.models.mail_act import MailAct
 from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn
-from snoozer.db.models.message import MailboxMessage, MessageOriginal, is_kept_by, is_message_of, is_snoozed_by
+from snoozer.db.models.message import MailboxMessage, MessageOriginal, is_kept_by, is_message_of
 from snoozer.db.models.operation import OperationMember, StoredOperation
 from snoozer.db.models.pause import Pause
 from snoozer.db.models.push import PushDevice, PushKey, PushSend

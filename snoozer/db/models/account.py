@@ -66,9 +66,27 @@ class Account(Base):
         return roles.may(self.role, act)
 
 
+class OwnAddress(Base):
+    """A verified address of a person in addition to that of the account. If it `gets_mail`, their mail goes there."""
+
+    __tablename__ = "account_addresses"
+    email: Mapped[str] = mapped_column(primary_key=True)
+    account_id: Mapped[int] = mapped_column(
+        ForeignKey("accounts.id", name="fk_account_addresses_account", ondelete="CASCADE")
+    )
+    gets_mail: Mapped[bool] = mapped_column(server_default=text("false"))
+    verified_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
+
+    __table_args__ = (
+        Index("ix_account_addresses_account", "account_id"),
+        Index("uq_account_addresses_gets_mail", "account_id", unique=True, postgresql_where=text("gets_mail")),
+    )
+
+
 class SignIn(Base):
     """One mailed sign-in link with its typed code; single use, ten minutes, bound to the browser that requested it.
-    Without an account it was not mailed, and cannot be used."""
+    Without an account it was not mailed, and cannot be used. With an `address` its code does not sign in: it verifies
+    that address for the account."""
 
     __tablename__ = "sign_ins"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -84,6 +102,7 @@ class SignIn(Base):
     used_at: Mapped[datetime | None]
     known_hash: Mapped[str | None]
     email_hash: Mapped[str | None]
+    address: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("token_hash", name="uq_sign_ins_token_hash"),

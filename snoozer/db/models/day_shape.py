@@ -30,6 +30,7 @@ class SavedDayShape(Base):
     refresh_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
     changed: Mapped[bool] = mapped_column(server_default=text("true"))
     gathers_over: Mapped[int | None] = mapped_column(SmallInteger)
+    review_on: Mapped[int] = mapped_column(SmallInteger, server_default="5")
     gathered_until: Mapped[datetime] = mapped_column(server_default=text("now()"))
     updated_at: Mapped[datetime] = mapped_column(server_default=text("now()"))
 

@@ -18,8 +18,8 @@ class ConnectedMailbox(Base):
 
     `owner` is the process that may change it until `owned_until`; `fence` grows with each change of owners. Its inbox
     was read for replies up to `replies_uidnext`. `brings_back` is what its owner wants at the time of a snooze: the
-    message back (return), a reminder, or both. Messages in the inbox that get `snooze_flag` are snoozed to
-    `snooze_flag_time`.
+    message back (return), a reminder, or both; with `reads_asleep` it is marked as read while it sleeps. Messages in
+    the inbox that get `snooze_flag` are snoozed to `snooze_flag_time`.
     """
 
     __tablename__ = "mailboxes"
@@ -36,6 +36,7 @@ class ConnectedMailbox(Base):
     problem: Mapped[str | None]
     problem_since: Mapped[datetime | None]
     brings_back: Mapped[str] = mapped_column(server_default="both")
+    reads_asleep: Mapped[bool] = mapped_column(server_default=text("false"))
     snooze_flag: Mapped[str | None]
     snooze_flag_time: Mapped[str | None]
     flagged_noted_at: Mapped[datetime | None]
@@ -99,7 +100,7 @@ class FlaggedMessage(Base):
 
 class MailboxSearch(Base):
     """The message of a snooze is to be searched for in a mailbox; `found` is how many there are, None until then, and
-    `seen` where the only one is."""
+    `seen` where the only one is. If it is `whole`, older messages of its conversation leave with it."""
 
     __tablename__ = "mailbox_searches"
     mailbox_id: Mapped[int] = mapped_column(
@@ -108,6 +109,7 @@ class MailboxSearch(Base):
     snooze_id: Mapped[int] = mapped_column(primary_key=True)
     entered_at: Mapped[datetime] = mapped_column(server_default=text("clock_timestamp()"))
     found: Mapped[int | None] = mapped_column(SmallInteger)
-    seen: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    seen: Mapped[list[Any] | None] = mapped_column(JSONB)
+    whole: Mapped[bool] = mapped_column(server_default=text("true"))
 
     __table_args__ = (Index("ix_mailbox_searches_snooze", "snooze_id"),)

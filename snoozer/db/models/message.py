@@ -3,23 +3,23 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Computed, ForeignKey, Index, and_, or_, text
+from sqlalchemy import ColumnElement, Computed, ForeignKey, Index, and_, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from snoozer.db.models.base import Base
 
 
 class MailboxMessage(Base):
-    """A message that can return to its inbox, at `returns_at` for the snooze `snooze_id`: triggers keep both up to
-    date. A rest of its owner defers the return to `deferred_until`.
+    """A message that can return to its inbox, at `returns_at`; None if it does not. `snooze_id` is the snooze that it
+    was put away with last: its own, or that of another message of its conversation. Triggers keep both up to date. A
+    rest of its owner defers the return to `deferred_until`.
 
     Without a `mailbox_id` Snoozer keeps it: `folder` is inbox, snoozed, done or reminders, and `surfaced_at` its place
     in the list. `snippet` is the beginning of its text, None until housekeeping has read it.
 
     In a connected mailbox `place` is where it is, `wanted` where it should be, and `moving_to` the intent of a move,
     written before the move. `home` is where it returns to, `aside` the other folder that its owner moved it to. If it
-    does not return, only its reminder comes. `snoozed_with` is the snooze of another message of its conversation, with
-    which it leaves and returns; None if it has its own.
+    does not return, only its reminder comes.
     """
 
     __tablename__ = "messages"
@@ -48,6 +48,7 @@ class MailboxMessage(Base):
     unread: Mapped[bool] = mapped_column(nullable=True)
     returned: Mapped[bool] = mapped_column(nullable=True)
     surfaced_at: Mapped[datetime | None]
+    return_path: Mapped[str | None]
 
     header_id: Mapped[str | None]
     fingerprint: Mapped[str | None]
@@ -64,7 +65,7 @@ class MailboxMessage(Base):
     target_folder: Mapped[str | None]
     target_uidvalidity: Mapped[int | None]
     target_uidnext: Mapped[int | None]
-    snoozed_with: Mapped[int | None]
+    was_unread: Mapped[bool] = mapped_column(server_default=text("false"))
 
     __table_args__ = (
         Index("uq_messages_message", "user_email", "message_id", text("is_kept DESC"), unique=True),
@@ -80,11 +81,7 @@ class MailboxMessage(Base):
             text("GREATEST(returns_at, deferred_until)"),
             postgresql_where=text("returns_at IS NOT NULL"),
         ),
-        Index(
-            "ix_messages_snoozed_with",
-            "snoozed_with",
-            postgresql_where=text("snoozed_with IS NOT NULL"),
-        ),
+        Index("ix_messages_snooze", "snooze_id", postgresql_where=text("snooze_id IS NOT NULL")),
         Index("ix_messages_work", "mailbox_id", postgresql_where=text("wanted <> place OR moving_to IS NOT NULL")),
         Index(
             "ix_messages_folder",
@@ -127,9 +124,3 @@ def is_kept_by(user_email: str) -> ColumnElement[bool]:
 def is_message_of(row: Any) -> ColumnElement[bool]:
     """Whether a message belongs to a snooze or a send; it may be kept here, in a connected mailbox, or both."""
     return and_(MailboxMessage.user_email == row.user_email, MailboxMessage.message_id == row.message_id)
-
-
-def is_snoozed_by(snooze: Any) -> ColumnElement[bool]:
-    """Whether a snooze takes a message away and returns it: its own snooze, or the snooze of its conversation."""
-    is_own = and_(MailboxMessage.snoozed_with.is_(None), MailboxMessage.message_id == snooze.message_id)
-    return and_(MailboxMessage.user_email == snooze.user_email, or_(MailboxMessage.snoozed_with == snooze.id, is_own))

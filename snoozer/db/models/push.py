@@ -25,7 +25,7 @@ class PushKey(Base):
 class PushDevice(Base):
     """A browser that gets pushes (RFC 8030), or a `service` such as ntfy, whose `address` is encrypted. `endpoint` is a
     browser's address at a push service; pushes are encrypted for it with `public_key` and `auth_secret` (RFC 8291).
-    `problem` is a code, None while it works."""
+    `problem` is a code, None while it works. A service of an operator may get alarms (`tells_alarms`)."""
 
     __tablename__ = "push_devices"
     id: Mapped[int] = mapped_column(primary_key=True)
@@ -40,6 +40,7 @@ class PushDevice(Base):
     service: Mapped[str | None]
     address: Mapped[bytes | None]
     shows_subject: Mapped[bool] = mapped_column(server_default=text("false"))
+    tells_alarms: Mapped[bool] = mapped_column(server_default=text("false"))
     problem: Mapped[str | None]
     failures: Mapped[int] = mapped_column(Integer, server_default=text("0"))
     quiet_until: Mapped[datetime | None]
@@ -53,13 +54,18 @@ class PushDevice(Base):
 
 
 class PushSend(Base):
-    """One push of one promise to one device: reserved, sending, sent, failed or uncertain. A test has no snooze."""
+    """One push of one promise to one device: reserved, sending, sent, failed or uncertain. A test and an alarm have no
+    snooze."""
 
     __tablename__ = "push_sends"
     id: Mapped[int] = mapped_column(primary_key=True)
     device_id: Mapped[int]
     account_id: Mapped[int]
     snooze_id: Mapped[int | None]
+    alarm_id: Mapped[int | None]
+    alarm_ended: Mapped[bool | None]
+    remote_id: Mapped[str | None]
+    withdraws: Mapped[int | None]
     scheduled_for: Mapped[datetime]
     state: Mapped[str] = mapped_column(server_default="reserved")
     claim_token: Mapped[UUID | None]
@@ -75,15 +81,34 @@ class PushSend(Base):
 
     __table_args__ = (
         UniqueConstraint("device_id", "snooze_id", "scheduled_for", name="uq_push_sends_promise"),
+        UniqueConstraint("device_id", "alarm_id", "alarm_ended", name="uq_push_sends_alarm"),
+        UniqueConstraint("withdraws", name="uq_push_sends_withdraws"),
+        Index("ix_push_sends_remote", "account_id", postgresql_where=text("remote_id IS NOT NULL")),
         Index(
             "uq_push_sends_test",
             "device_id",
             unique=True,
-            postgresql_where=text("snooze_id IS NULL AND state IN ('reserved', 'sending')"),
+            postgresql_where=text(
+                "snooze_id IS NULL AND alarm_id IS NULL AND withdraws IS NULL AND state IN ('reserved', 'sending')"
+            ),
         ),
         Index("ix_push_sends_due", "try_at", "id", postgresql_where=text("state = 'reserved'")),
         Index("ix_push_sends_open", "id", postgresql_where=text("state IN ('reserved', 'sending')")),
         Index("ix_push_sends_claimed", "claimed_until", postgresql_where=text("claimed_until IS NOT NULL")),
         Index("ix_push_sends_created", "created_at"),
         Index("ix_push_sends_account", "account_id"),
+    )
+
+
+class Alarm(Base):
+    """A trouble of the installation: operators get a push when it begins, and when it has ended."""
+
+    __tablename__ = "alarms"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    sentence: Mapped[str]
+    began_at: Mapped[datetime] = mapped_column(server_default=CLOCK)
+    ended_at: Mapped[datetime | None]
+
+    __table_args__ = (
+        Index("uq_alarms_open", text("(ended_at IS NULL)"), unique=True, postgresql_where=text("ended_at IS NULL")),
     )

@@ -1,6 +1,6 @@
 """A snooze, the sends of its reminders and its events; and the archive of what is finished, by month."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -204,6 +204,8 @@ class Send(Base):
     delayed_by: Mapped[str | None]
     locale: Mapped[str | None]
     late_from: Mapped[datetime | None]
+    late_by: Mapped[timedelta | None]
+    recipient: Mapped[str | None]
 
     __table_args__ = (
         UniqueConstraint("user_email", "message_id", "scheduled_for", "channel", name="uq_reminder_sends_promise"),

@@ -8,7 +8,7 @@ from snoozer.db.queries import Found
 
 # Not the models: workers import this, and no models.
 _KEY = table("push_keys", *map(column, ("id", "public_key", "private_key")))
-_DEVICE_COLUMNS = "id name endpoint service shows_subject problem failures sent_at created_at"
+_DEVICE_COLUMNS = "id name endpoint service shows_subject tells_alarms problem failures sent_at created_at"
 _DEVICE = table("push_devices", column("account_id"), column("address"), *map(column, _DEVICE_COLUMNS.split()))
 
 

@@ -19,7 +19,7 @@ MAX_LISTED = 100
 
 _SHOWN = (
     "id address host port security username login_method state problem problem_since synced_at created_at "
-    "brings_back snooze_flag snooze_flag_time flagged_noted_at"
+    "brings_back reads_asleep snooze_flag snooze_flag_time flagged_noted_at"
 )
 
 

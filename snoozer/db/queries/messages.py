@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, or_, select, true, tuple_
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, or_, select, true, tuple_
 from sqlalchemy.orm import aliased
 
 from snoozer.db.models import (
@@ -17,7 +17,6 @@ from snoozer.db.models import (
     Snooze,
     is_kept_by,
     is_message_of,
-    is_snoozed_by,
 )
 from snoozer.db.queries import PAGE_SIZE, Cursor, Found, Page, columns, make_page
 
@@ -187,12 +186,11 @@ def asleep(connection: Connection, *, mailbox_id: int, folder: str, after: Curso
     message, other = MailboxMessage, aliased(MailboxMessage)
     lies_there = and_(message.folder == folder, message.place == "snoozed", message.wanted == "snoozed")
     is_to_go_there = and_(_is_moving(), Snooze.id.is_not(None))
-    among = and_(other.user_email == Snooze.user_email, other.mailbox_id == mailbox_id)
-    leads = and_(among, other.message_id == Snooze.message_id, other.snoozed_with.is_(None))
-    with_it = select(func.count()).where(among, other.snoozed_with == Snooze.id).scalar_subquery()
-    found = _entries().add_columns((1 + with_it).label("thread_size"))
-    found = found.where(message.mailbox_id == mailbox_id, or_(lies_there, is_to_go_there))
-    found = found.where(or_(message.snoozed_with.is_(None), ~exists().where(leads)))
+    among = and_(other.snooze_id == Snooze.id, other.mailbox_id == mailbox_id)
+    leads = and_(among, other.message_id == Snooze.message_id, other.id != message.id)
+    members = select(func.count()).where(among).scalar_subquery()
+    found = _entries().add_columns(func.greatest(members, 1).label("thread_size"))
+    found = found.where(message.mailbox_id == mailbox_id, or_(lies_there, is_to_go_there), ~exists().where(leads))
     return _first_to_return(connection, found, _WAKES_THERE, after=after, size=size)
 
 
@@ -225,8 +223,7 @@ def located(connection: Connection, *, user_email: str, message_id: str, at_home
 def not_entered(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> Sequence[Found]:
     """The live snoozes of these messages that programs made, and that are in no connected mailbox."""
     its_entry = exists().where(
-        MailboxMessage.user_email == Snooze.user_email,
-        or_(MailboxMessage.message_id == Snooze.message_id, MailboxMessage.snoozed_with == Snooze.id),
+        MailboxMessage.snooze_id == Snooze.id,
         ~MailboxMessage.is_kept,
     )
     rows = select(Snooze.id.label("snooze_id"), Snooze.message_id, *columns(Snooze, _OF_SNOOZE))
@@ -267,12 +264,11 @@ def _first_to_return(
 
 
 def _is_its_live_snooze() -> ColumnElement[bool]:
-    return and_(is_message_of(Snooze), ~Snooze.inactive)
+    return and_(Snooze.id == MailboxMessage.snooze_id, ~Snooze.inactive)
 
 
 def _entries() -> Select[*tuple[Any, ...]]:
-    """Entries with their live snoozes: `snoozed_as` is the Message-ID that the snooze is about, `snoozed_with` the
-    snooze if that is of another message of the conversation."""
+    """Entries with their live snoozes: `snoozed_as` is the Message-ID that the snooze is about."""
     returned = select(func.max(Send.sent_at)).where(is_message_of(Send), Send.channel == "mailbox").scalar_subquery()
     return select(
         *columns(MailboxMessage, "id mailbox_id message_id folder uidvalidity uid place wanted internal_date size"),
@@ -280,10 +276,9 @@ def _entries() -> Select[*tuple[Any, ...]]:
         _is_moving().label("moving"),
         Snooze.id.label("snooze_id"),
         func.coalesce(Snooze.message_id, MailboxMessage.message_id).label("snoozed_as"),
-        case((Snooze.id == MailboxMessage.snoozed_with, Snooze.id)).label("snoozed_with"),
         *columns(Snooze, f"{_OF_SNOOZE} subject sender_email"),
         returned.label("returned_at"),
-    ).outerjoin(Snooze, and_(is_snoozed_by(Snooze), ~Snooze.inactive))
+    ).outerjoin(Snooze, _is_its_live_snooze())
 
 
 def _is_moving() -> ColumnElement[bool]:

@@ -28,7 +28,7 @@ IS_ACTIVE: ColumnElement[bool] = and_(
 @dataclass(frozen=True, kw_only=True)
 class Holds:
     """Since when operators hold back a person's snoozes; None if they do not. `mail`: reminders to everybody or to this
-    person; `returns`: messages, too. `invalid`: their address takes no mail."""
+    person; `returns`: messages, too. `invalid`: their address takes no mail, and there is no other one."""
 
     mail: datetime | None = None
     returns: datetime | None = None
@@ -83,7 +83,9 @@ def holds(connection: Connection, *, email: str) -> Holds:
         select(
             since(*own, and_(Pause.kind == "channel", Pause.value == "mail")).label("mail"),
             since(*own, and_(Pause.kind == "channel", Pause.value == "mailbox")).label("returns"),
-            since(and_(Pause.kind == "invalid", Pause.value == email)).label("invalid"),
+            since(and_(Pause.kind == "invalid", Pause.value == email, func.snooze_recipient(email) == email)).label(
+                "invalid"
+            ),
         )
     ).one()
     return Holds(**row._mapping)

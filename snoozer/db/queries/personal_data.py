@@ -16,6 +16,7 @@ from snoozer.db.models import (
     Identity,
     MailboxMessage,
     MessageOriginal,
+    OwnAddress,
     PushDevice,
     PushSend,
     SavedDayShape,
@@ -52,6 +53,7 @@ class Section:
 # Besides the account itself, and its snoozes with their sends and events. A new table with a person's data needs an
 # entry here, or a reason in tests/db/test_personal_data.py.
 SECTIONS = (
+    Section(type="address", model=OwnAddress, columns=("email", "gets_mail", "verified_at")),
     Section(type="preset", model=UserPreset, columns=("position", "label", "phrase")),
     Section(type="phrase", model=TypedPhrase, columns=("phrase", "used_at")),
     Section(
@@ -75,7 +77,7 @@ SECTIONS = (
         model=ConnectedMailbox,
         columns=(
             *("address", "host", "port", "security", "username", "login_method", "state", "problem"),
-            *("brings_back", "snooze_flag", "snooze_flag_time", "created_at"),
+            *("brings_back", "reads_asleep", "snooze_flag", "snooze_flag_time", "created_at"),
         ),
     ),
     Section(
@@ -90,7 +92,7 @@ SECTIONS = (
         is_kept=True,
         columns=(
             *("id", "message_id", "sha256", "subject", "sender_name", "sender_email", "sent_at", "folder", "unread"),
-            *("arrived_at", "returns_at"),
+            *("arrived_at", "returns_at", "return_path"),
         ),
     ),
     Section(

@@ -10,6 +10,7 @@ from sqlalchemy.orm import aliased
 
 from snoozer.db.models import (
     EMAIL,
+    Account,
     ApiToken,
     ArchivedSend,
     Digest,
@@ -227,6 +228,16 @@ def by_the_clock(
         rows = rows.where(Snooze.user_email == user_email)
     rows = rows.where(Snooze.zone.is_not(None) if zone is None else Snooze.zone == zone)
     return connection.execute(rows.order_by(Snooze.id).limit(size)).all()
+
+
+def someday(connection: Connection, *, account_id: int) -> Sequence[Found]:
+    """The live snoozes of this person that have no date, with the person's address and zone."""
+    rows = (
+        select(Snooze.id, Snooze.remind_at, Account.email, Account.zone)
+        .join(Account, Account.email == Snooze.user_email)
+        .where(Account.id == account_id, ~Snooze.inactive, Snooze.recurrence["kind"].astext == "someday")
+    )
+    return connection.execute(rows.order_by(Snooze.id)).all()
 
 
 def waiting(connection: Connection, *, user_email: str, now: datetime) -> Iterator[Found]:

@@ -126,7 +126,8 @@ class ConnectionPool:
         """A message was refused; `error` becomes server-wide if the server refuses everybody."""
         if error.is_throttling:
             self.limits.too_fast(now=time.monotonic())
-        self.limits.record_rejection(error, recipient=recipient)
+        if error.was_asked:
+            self.limits.record_rejection(error, recipient=recipient)
 
     async def close(self) -> None:
         """Quits the idle sessions, and opens no more."""

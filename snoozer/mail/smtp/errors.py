@@ -32,12 +32,15 @@ class ServerUnavailable(Exception):
 class Rejected(Exception):
     """The server refused this message: for good when `permanent` (5xx), else for now (4xx). It has not accepted it.
 
+    It `was_asked`, unless the session knew that no server, or this one, can be given mail for such a recipient.
+
     `is_server_wide` for 421: the server closes the connection, so the reply is not about this message. So it is where
     the server refuses everybody (`blame_server`).
     """
 
-    def __init__(self, phase: str, reply: Reply) -> None:
+    def __init__(self, phase: str, reply: Reply, *, was_asked: bool = True) -> None:
         super().__init__(f"{phase}: {reply}")
+        self.was_asked = was_asked
         self.phase = phase
         self.reply = reply
         self.permanent = reply.code >= 500

@@ -219,11 +219,11 @@ class SmtpSession:
         """The address and the parameters that MAIL needs for it. No unchecked text is ever part of a command."""
         plain = headers.ascii_address(rcpt_to)
         if plain != rcpt_to and headers.address(rcpt_to) != rcpt_to:
-            raise Rejected("rcpt", Reply(553, ("5.1.3 This is no address that SMTP can carry.",)))
+            raise Rejected("rcpt", Reply(553, ("5.1.3 This is no address that SMTP can carry.",)), was_asked=False)
         if plain is not None:
             return plain, ""
         if "SMTPUTF8" not in self._extensions:
-            raise Rejected("rcpt", Reply(553, ("5.6.7 The mail server takes no such address.",)))
+            raise Rejected("rcpt", Reply(553, ("5.6.7 The mail server does not offer SMTPUTF8.",)), was_asked=False)
         return rcpt_to, " SMTPUTF8"
 
     def _next_commands(self) -> bytes:

@@ -263,8 +263,8 @@ class Connection:
         """The message's bytes, or None when it is not there. It is not marked as read."""
         return messages.fetch_original(self._session, uid)
 
-    def add_flag(self, uid: int, flag: str) -> None:
-        messages.change_flag(self._session, [uid], flag, add=True)
+    def add_flag(self, uids: Iterable[int], flag: str) -> None:
+        messages.change_flag(self._session, uids, flag, add=True)
 
     def remove_flag(self, uids: Iterable[int], flag: str) -> None:
         messages.change_flag(self._session, uids, flag, add=False)

@@ -168,18 +168,18 @@ def conversation(session: Session, uid: int, *, number: int, exists: int, ids: S
 
 
 def conversations(session: Session, uids: Collection[int]) -> list[frozenset[int]]:
-    """The conversations of messages of the selected folder, each with its older messages near the first of them. They
-    are the conversations that a list shows; a message that has no others is a conversation by itself."""
+    """The conversations of messages of the selected folder, each with its older messages, wherever they are in the
+    folder; those near it if the server knows no conversations. A message that has no others is a conversation by
+    itself."""
     there = [uid for uid in uids_from(session, 0) if uid <= max(uids)]
     thread = thread_command(session) if len(there) <= MAX_THREADED else None
-    reach = SEARCH_REACH if thread is None else THREAD_REACH
-    near = there[max(0, bisect_left(there, min(uids)) - reach) :][-MAX_UIDS:]
-    if thread is not None and near:
-        [reply] = session.run_at_once([(*thread, b"UID", b"%d:%d" % (near[0], near[-1]), b"UNDELETED")])
-        trees = read_trees(reply) if reply.ok else []
+    if thread is not None and there:
+        [reply] = session.run_at_once([(*thread, b"UID", b"1:%d" % there[-1], b"UNDELETED")])
+        trees = read_trees(reply, most=MAX_THREADED) if reply.ok else []
     else:
-        trees = by_ids({head.uid: ids_of(head) for head in heads(session, near) if not head.deleted})
-    older = frozenset(near)
+        there = there[max(0, bisect_left(there, min(uids)) - SEARCH_REACH) :][-MAX_UIDS:]
+        trees = by_ids({head.uid: ids_of(head) for head in heads(session, there) if not head.deleted})
+    older = frozenset(there)
     found = [frozenset(sorted(tree & older)[-MAX_CONVERSATION:]) for tree in trees if not tree.isdisjoint(uids)]
     return found + [frozenset((uid,)) for uid in uids if not any(uid in tree for tree in found)]
 

@@ -19,14 +19,14 @@ def thread_command(session: Session) -> tuple[bytes, ...] | None:
     return None
 
 
-def read_trees(reply: Reply) -> list[frozenset[int]]:
+def read_trees(reply: Reply, *, most: int = MAX_UIDS) -> list[frozenset[int]]:
     """The UIDs of each conversation. A message is in one only, because joining overlaps takes quadratic time."""
     found: list[frozenset[int]] = []
     seen: set[int] = set()
     for row in reply.rows("THREAD"):
         text = row[-1] if row and isinstance(row[-1], bytes) else b""
         for uids in _top_level(text):
-            if len(seen) + len(uids) > MAX_UIDS:
+            if len(seen) + len(uids) > most:
                 return found
             if alone := uids - seen:
                 found.append(alone)

@@ -47,11 +47,13 @@ class Mail:
 @dataclass(frozen=True, kw_only=True)
 class Site:
     """The domain of the doors' addresses, empty if there are none, and the keys that signed them. `authserv_id` is the
-    host whose Authentication-Results count, empty if there is none."""
+    host whose Authentication-Results count, empty if there is none. `separator` ends the user in a local part, empty if
+    nothing does."""
 
     domain: str = ""
     keys: Sequence[str] = ()
     authserv_id: str = ""
+    separator: str = ""
 
 
 NO_DOORS = Site()
@@ -96,7 +98,7 @@ def receive(
 
 def read_time(phrase: str, mail: Mail) -> ParsedTime:
     """The time of a phrase in the person's language or the other one. Raises SnoozeError in the person's."""
-    read = partial(input.parse_phrase, phrase, now=mail.now, zone=mail.person.zone)
+    read = partial(input.parse_phrase, phrase, now=mail.now, zone=mail.person.zone, own=mail.person.own)
     try:
         return read(locale=mail.person.locale)
     except SnoozeError as error:

@@ -6,8 +6,11 @@ command with a bare CR or LF. A 250 is sent only after `deliver` returned, and `
 """
 
 import asyncio
+import errno
 import logging
+import os
 import re
+import socket
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -15,6 +18,7 @@ from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal, cast
 
 from aiosmtpd.lmtp import LMTP
@@ -61,7 +65,7 @@ class IncomingMail:
 
 
 class InboundServer:
-    """Accepts mail on one port, in a thread of its own, from `start` to `stop`.
+    """Accepts mail on one port, or on the UNIX socket `path`, in a thread of its own, from `start` to `stop`.
 
     `recipient_exists(address)` decides about RCPT; `deliver(incoming)` stores the message and returns one reply for
     each recipient, such as `250 2.0.0 Kept`. Both may block: they run in threads. An exception becomes a 451, logged
@@ -80,9 +84,13 @@ class InboundServer:
         error_text: Callable[[Exception], str] = lambda error: type(error).__name__,
         protocol: Literal["lmtp", "smtp"] = "lmtp",
         hostname: str = "localhost",
+        path: Path | None = None,
+        mode: int = 0o660,
     ) -> None:
         self.host = host
         self.port = port
+        self.path = path
+        self._mode = mode
         self.hostname = hostname
         self.max_bytes = max_bytes
         self.held_bytes = 0
@@ -97,7 +105,7 @@ class InboundServer:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Opens the port and sets `port` to its number, also for 0. Raises OSError when it is taken."""
+        """Opens the port and sets `port` to its number, also for 0, or the socket. Raises OSError when it is taken."""
         # aiosmtpd logs every command with its addresses.
         logging.getLogger("mail.log").setLevel(logging.CRITICAL)
         ready: Future[None] = Future()
@@ -164,8 +172,12 @@ class InboundServer:
 
     async def _serve(self, ready: "Future[None]") -> None:
         loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-        server = await loop.create_server(lambda: self._session_class(self), self.host, self.port)
-        self.port = server.sockets[0].getsockname()[1]
+        if self.path is None:
+            server = await loop.create_server(lambda: self._session_class(self), self.host, self.port)
+            self.port = server.sockets[0].getsockname()[1]
+        else:
+            opened = open_socket(self.path, mode=self._mode)
+            server = await loop.create_unix_server(lambda: self._session_class(self), sock=opened)
         self._request_stop = partial(loop.call_soon_threadsafe, stopping.set)
         ready.set_result(None)
         await stopping.wait()
@@ -174,6 +186,31 @@ class InboundServer:
             await asyncio.wait(self.in_progress, timeout=CLOSE_TIMEOUT)
         for transport in list(self.connections):
             transport.close()
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
+
+
+def open_socket(path: Path, *, mode: int) -> socket.socket:
+    """A bound UNIX socket at `path`, which has its mode from the first moment on. It replaces the socket of a process
+    that died. Raises OSError if a process listens there, or if `path` is not a socket."""
+    if path.exists() and not path.is_socket():
+        raise OSError(errno.EEXIST, "a file that is not a socket has this name")
+    with socket.socket(socket.AF_UNIX) as probe:
+        if not probe.connect_ex(str(path)):
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+    prepared = path.with_name(f".{path.name}.{os.getpid()}")
+    prepared.unlink(missing_ok=True)
+    opened = socket.socket(socket.AF_UNIX)
+    try:
+        opened.bind(str(prepared))
+        prepared.chmod(mode)
+        opened.listen()
+        prepared.rename(path)
+    except OSError:
+        opened.close()
+        prepared.unlink(missing_ok=True)
+        raise
+    return opened
 
 
 class BareLineEnd(Exception):

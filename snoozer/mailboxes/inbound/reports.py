@@ -80,7 +80,7 @@ def _stop_mail(connection: Connection, report: Report, reported: ledger.Reported
     id = pauses.begin(
         connection,
         kind="invalid",
-        value=reported.user_email.lower(),
+        value=reported.recipient.lower(),
         actor=ACTOR,
         reason=reason,
         unless_ended_after=reported.handed_over_at,

@@ -55,11 +55,12 @@ def snoozing(chosen: Chosen, what: Snooze, by: By, *, traceparent: str | None, w
     def work(connection: Connection) -> Done:
         messages = [target.message for target in targets]
         done = bulk.snooze(connection, messages, what, by, traceparent=traceparent, gone=chosen.missing)
-        snoozed = zip(targets, done.results, strict=True)
+        snoozed = list(zip(targets, done.results, strict=True))
         seen = [sighting for target, result in snoozed for sighting in target.sightings(result.id)]
         if not mailbox_store.enter(connection, seen, mailbox_id=mailbox.access.id):
             raise MailboxError("busy", gettext("Another mailbox of yours is moving this message just now. Try again."))
-        return done
+        older = sum(len(target.others) for target, result in snoozed if result.left is None)
+        return done._replace(summary=replace(done.summary, older=older))
 
     return work
 

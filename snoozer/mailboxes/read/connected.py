@@ -305,7 +305,7 @@ class ConnectedMailbox:
         def change(connection: Connection) -> None:
             _require_same(at, connection.select(at.folder))
             if read:
-                connection.add_flag(at.uid, SEEN)
+                connection.add_flag([at.uid], SEEN)
                 connection.change_keyword([at.uid], RETURNED, add=False)
             else:
                 connection.remove_flag([at.uid], SEEN)

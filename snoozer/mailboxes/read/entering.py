@@ -1,13 +1,14 @@
 """Snoozing messages of a connected mailbox from a page: they are entered with their snoozes, in one transaction, and
 the process that watches the mailbox moves them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from sqlalchemy import Connection
 
 from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Known, Sighting
+from snoozer.db.queries import Found, messages
 from snoozer.mail import headers
 from snoozer.mailboxes import sightings
 from snoozer.mailboxes.imap.messages import Head
@@ -29,11 +30,15 @@ class SnoozeTarget:
     mailbox_id: int
     others: tuple[Sighting, ...] = ()
 
+    @property
+    def count(self) -> int:
+        """How many messages leave."""
+        return 1 + len(self.others)
+
     def sightings(self, snooze_id: int) -> list[Sighting]:
         """The messages to enter for this snooze."""
-        is_own = self.sighting.message_id == self.message.message_id
-        first = replace(self.sighting, snoozed_with=None if is_own else snooze_id)
-        return [first, *(replace(other, snoozed_with=snooze_id) for other in self.others)]
+        first = replace(self.sighting, snooze_id=snooze_id)
+        return [first, *(replace(other, snooze_id=other.snooze_id or snooze_id) for other in self.others)]
 
 
 def snooze_target(mailbox: ConnectedMailbox, key: str, *, whole: bool = False, alone: bool = False) -> SnoozeTarget:
@@ -49,7 +54,8 @@ def snooze_targets(
     mailbox: ConnectedMailbox, seen: Sequence[Seen], *, whole: bool = False, alone: bool = False
 ) -> list[SnoozeTarget]:
     """As `snooze_target` for fetched messages: each has its own id. A second copy of a snoozed message
-    has another id. A message that is asleep with its conversation stands for all of it, unless it is to be `alone`."""
+    has another id. A message that is asleep with its conversation stands for all of it, unless it is to be `alone`. An
+    older message that has a live snooze already leaves, too, and keeps that."""
     older = older_in_conversations(mailbox, seen) if whole else {}
     taken_along = {other.at for others in older.values() for other in others}
     leading = [each for each in seen if each.at not in taken_along]
@@ -66,6 +72,7 @@ def snooze_targets(
         for each in seen
         if each.at in ids
     }
+    live = _live_snoozes(mailbox, [identified[each.at][0].message_id for each in seen], entries.values())
     return [
         SnoozeTarget(
             message=Message(
@@ -75,10 +82,20 @@ def snooze_targets(
             ),
             sighting=identified[each.at][0],
             mailbox_id=mailbox.access.id,
-            others=tuple(identified[other.at][0] for other in older.get(each.at, ())),
+            others=tuple(
+                replace(other, snooze_id=live.get(other.message_id))
+                for other in (identified[other.at][0] for other in older.get(each.at, ()))
+            ),
         )
         for each in leading
     ]
+
+
+def _live_snoozes(mailbox: ConnectedMailbox, message_ids: Sequence[str], entries: Iterable[Found]) -> dict[str, int]:
+    """The live snoozes of messages, by Message-ID, whether they are entered or only snoozed by a program."""
+    with mailbox.engine.begin() as transaction:
+        rows = messages.not_entered(transaction, user_email=mailbox.user_email, message_ids=message_ids)
+    return {row.message_id: row.snooze_id for row in (*rows, *entries)}
 
 
 def enter(connection: Connection, target: SnoozeTarget, *, snooze_id: int) -> bool:

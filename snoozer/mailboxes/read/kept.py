@@ -1,6 +1,6 @@
 """The mailbox that Snoozer keeps, behind the interface of all mailboxes: it has no server to ask."""
 
-from datetime import datetime
+from datetime import MAXYEAR, datetime
 
 from sqlalchemy import Connection, Engine
 
@@ -162,9 +162,10 @@ def _cursor(text: str | None) -> Cursor | None:
 
 
 def _wakes(found: Found) -> datetime | None:
-    """When a snoozed message of a list returns, which its owner's quiet hours may have postponed."""
-    wakes: datetime | None = found._mapping.get("wakes") if found.folder == "snoozed" else None
-    return wakes
+    """When a snoozed message of a list returns, which its owner's quiet hours may have postponed; None if it does not
+    by itself, as until someday."""
+    at: datetime | None = found._mapping.get("wakes") if found.folder == "snoozed" else None
+    return at if at is not None and at.year < MAXYEAR else None
 
 
 def row_of(found: Found, live: Found | None = None) -> Row:

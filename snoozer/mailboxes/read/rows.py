@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import MAXYEAR, datetime
 
 from sqlalchemy import Connection
 
@@ -83,7 +84,13 @@ def asleep_row(row: Row, entry: DatabaseRow | None) -> Row:
     if entry is None:
         return row
     known = replace(_entered(row, entry) if not row.moving else _snoozed(row, entry), thread_size=entry.thread_size)
-    return known if known.remind_at is None else replace(known, scheduled_for=entry.wakes)
+    return known if known.remind_at is None else replace(known, scheduled_for=_wakes(entry))
+
+
+def _wakes(entry: DatabaseRow) -> datetime | None:
+    """When a message returns; None if it does not by itself, as until someday."""
+    at: datetime | None = entry.wakes
+    return at if at is not None and at.year < MAXYEAR else None
 
 
 def conversation_row(row: Row, members: Sequence[Row], *, size: int) -> Row:

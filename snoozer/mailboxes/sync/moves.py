@@ -3,6 +3,7 @@ result is recorded. Each step can be repeated by any process."""
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from snoozer.db import mailbox_store
@@ -55,6 +56,7 @@ def _route(session: Session, to: Where) -> Callable[[Entry], tuple[str, int, str
 
 def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, target: str, to: Where) -> list[Entry]:
     try:
+        unread = _unread(session, batch, source) if to == "snoozed" and session.mailbox.reads_asleep else frozenset()
         target, selected = _existing_target(session, target, to=to)
     except ImapError as error:
         if error.code != "no_folder":
@@ -65,10 +67,12 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
         return []
     by_id = {entry.id: entry for entry in batch}
     with session.transaction() as connection:
-        allowed = mailbox_store.intend(connection, list(by_id), moving_to=to, target=selected, fence=session.fence)
+        allowed = mailbox_store.intend(
+            connection, list(by_id), moving_to=to, target=selected, unread=unread, fence=session.fence
+        )
     if not allowed:
         raise OwnerChanged
-    entries = [by_id[id] for id in sorted(allowed)]
+    entries = [replace(by_id[id], was_unread=by_id[id].was_unread or id in unread) for id in sorted(allowed)]
     _pass_step(session, "intended", entries)
     try:
         if session.imap.select(source.name).uidvalidity != source.uidvalidity:
@@ -79,6 +83,8 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
             _mark_returned(session, [entry for entry in entries if entry.is_due])
         else:
             session.imap.change_keyword([entry.uid for entry in entries], RETURNED, add=False)
+        _mark_asleep(session, entries, to=to, read=frozenset(unread))
+        _pass_step(session, "imap_marked", entries)
         arrivals = session.imap.move(
             [entry.uid for entry in entries],
             source=source,
@@ -89,10 +95,26 @@ def _move_batch(session: Session, batch: Sequence[Entry], *, source: Place, targ
         if error.code in {"uidvalidity", "no_folder"}:
             return entries
         if error.code in _OF_ONE_FOLDER and session.imap.alive:
-            _abandon(session, entries)
+            _stay(session, entries, source, to=to)
         raise
     _pass_step(session, "arrived", entries)
-    return _write_down(session, entries, arrivals, to=to, target=Place(target, selected.uidvalidity))
+    return _write_down(session, entries, arrivals, to=to, source=source, target=Place(target, selected.uidvalidity))
+
+
+def _unread(session: Session, entries: Sequence[Entry], place: Place) -> frozenset[int]:
+    """The entries whose messages are unread in their place."""
+    if session.imap.select(place.name).uidvalidity != place.uidvalidity:
+        return frozenset()
+    unread = session.imap.unread([entry.uid for entry in entries])
+    return frozenset(entry.id for entry in entries if entry.uid in unread)
+
+
+def _mark_asleep(session: Session, entries: Sequence[Entry], *, to: Where, read: frozenset[int]) -> None:
+    """In the selected folder: mark as read what falls asleep, and as unread again what leaves, if that is known."""
+    if to != "snoozed":
+        session.imap.remove_flag([entry.uid for entry in entries if entry.was_unread], SEEN)
+    elif read:
+        session.imap.add_flag([entry.uid for entry in entries if entry.id in read], SEEN)
 
 
 def _existing_target(session: Session, name: str, *, to: Where) -> tuple[str, Target]:
@@ -114,13 +136,13 @@ def _existing_target(session: Session, name: str, *, to: Where) -> tuple[str, Ta
 
 
 def _write_down(
-    session: Session, entries: Sequence[Entry], arrivals: dict[int, Arrival], *, to: Where, target: Place
+    session: Session, entries: Sequence[Entry], arrivals: dict[int, Arrival], *, to: Where, source: Place, target: Place
 ) -> list[Entry]:
     arrived = {entry.id: arrivals[entry.uid] for entry in entries if entry.uid in arrivals}
     moved = {id: arrival.uid for id, arrival in arrived.items() if arrival.outcome == "moved" and arrival.uid}
     stayed = [id for id, arrival in arrived.items() if arrival.outcome == "stayed"]
     if stayed:
-        _abandon(session, [entry for entry in entries if entry.id in stayed])
+        _stay(session, [entry for entry in entries if entry.id in stayed], source, to=to)
     settle(session, moved, where=to, place=target)
     return [entry for entry in entries if entry.id not in moved and entry.id not in stayed]
 
@@ -192,7 +214,11 @@ def settle(session: Session, uids: dict[int, int], *, where: Where, place: Place
         )
 
 
-def _abandon(session: Session, entries: Iterable[Entry]) -> None:
+def _stay(session: Session, entries: Sequence[Entry], place: Place, *, to: Where) -> None:
+    """Messages stayed in their place: the move is abandoned, and what it marked as read is unread again."""
+    marked = [entry.uid for entry in entries if entry.was_unread and entry.place != "snoozed"]
+    if to == "snoozed" and marked and session.imap.select(place.name).uidvalidity == place.uidvalidity:
+        session.imap.remove_flag(marked, SEEN)
     with session.transaction() as connection:
         mailbox_store.abandon(connection, [entry.id for entry in entries], fence=session.fence)
 
@@ -230,7 +256,7 @@ def _recover_into(
                     session.imap.delete([entry.uid], source=Place(source, validity))
                 settle(session, {entry.id: hit[0]}, where=entry.moving_to or "home", place=Place(target, hit[1]))
             elif is_there:
-                _abandon(session, [entry])
+                _stay(session, [entry], Place(source, validity), to=entry.moving_to or "home")
             else:
                 lost.append(entry)
     return lost

@@ -100,9 +100,11 @@ def snooze_all(
     now: datetime,
     place: Where = "snoozed",
     known: Mapping[int, str] | None = None,
+    older: Mapping[int, Sequence[Sighting]] | None = None,
 ) -> bool:
     """Snooze messages of a folder to this time; `known` maps the UIDs of messages with entries there to their
-    Message-IDs. Return False if there are more messages than a turn handles."""
+    Message-IDs, and `older` their UIDs to the messages that leave with them. Return False if there are more messages
+    than a turn handles."""
     for start in range(0, len(heads), SNOOZED_AT_ONCE):
         if start and session.is_late:
             return False
@@ -122,14 +124,21 @@ def snooze_all(
                 )
                 if known is not None and head.uid in known:
                     seen = replace(seen, message_id=known[head.uid])
-                _snooze(connection, session, head, seen, reading=reading, now=now)
+                _snooze(connection, session, head, seen, (older or {}).get(head.uid, ()), reading=reading, now=now)
         for head in heads[start : start + SNOOZED_AT_ONCE]:
             session.failpoint("noticed", head.message_id or "")
     return True
 
 
 def _snooze(
-    connection: Connection, session: Session, head: Head, seen: Sighting, *, reading: ParsedTime, now: datetime
+    connection: Connection,
+    session: Session,
+    head: Head,
+    seen: Sighting,
+    older: Sequence[Sighting],
+    *,
+    reading: ParsedTime,
+    now: datetime,
 ) -> None:
     seen, sender = sightings.identified(
         connection,
@@ -146,9 +155,11 @@ def _snooze(
     reminder_time = input.reminder_time_of(reading, now=now)
     # The snooze is locked before its message, as everywhere else.
     wanted = Wanted(message=message, time=reminder_time, reading=reading)
-    acts.snooze(connection, [wanted], By(session.mailbox.user_email, ROUTE))
+    [snoozed] = acts.snooze(connection, [wanted], By(session.mailbox.user_email, ROUTE))
     if mailbox_store.notice(connection, seen, mailbox_id=session.mailbox.id, fence=session.fence) is None:
         raise OwnerChanged
+    others = [replace(one, snooze_id=one.snooze_id or snoozed.id) for one in older]
+    mailbox_store.enter(connection, others, mailbox_id=session.mailbox.id)
 
 
 def _is_another_copy(session: Session, known: mailbox_store.Known, seen: Sighting) -> bool:

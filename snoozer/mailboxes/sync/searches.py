@@ -14,7 +14,7 @@ from snoozer.db.statements import database_time
 from snoozer.mailboxes import sightings
 from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.imap.messages import Fingerprint
-from snoozer.mailboxes.sync import origins
+from snoozer.mailboxes.sync import conversations, origins
 from snoozer.mailboxes.sync.session import INBOX, Session
 from snoozer.queue import events
 
@@ -23,6 +23,8 @@ SEARCHED_AT_ONCE = 96
 MAX_FOLDERS = 60
 
 _Found = dict[int, list[Sighting]]
+# Each message, followed by older messages of its conversation, which leave with it.
+_Whole = dict[int, list[list[Sighting]]]
 
 
 def search(session: Session, *, above: int) -> int | None:
@@ -35,13 +37,13 @@ def search(session: Session, *, above: int) -> int | None:
         wanted = mailbox_searches.list_open(connection, mailbox_id=mailbox_id, above=above, batch_size=SEARCHED_AT_ONCE)
     if not wanted:
         return None
-    _record(session, _find(session, wanted))
+    _record(session, _with_older(session, wanted, _find(session, wanted)))
     for each in wanted:
         session.failpoint("noticed", each.message_id)
     return wanted[-1].snooze_id
 
 
-def _record(session: Session, found: _Found) -> None:
+def _record(session: Session, found: _Whole) -> None:
     with session.transaction() as connection:
         live = mailbox_searches.lock(connection, found)
         results = {id: seen for id, seen in found.items() if id in live}
@@ -57,13 +59,13 @@ def _decide(connection: Connection, results: Iterable[Result]) -> None:
     stayed: list[tuple[int, Mapping[str, object]]] = []
     for id, group in groupby(ordered, key=lambda result: result.snooze_id):
         found = [result for result in group if result.found]
-        if len(found) == 1 and found[0].seen is not None:
+        if len(found) == 1 and found[0].seen:
             chosen.append(found[0])
         else:
             stayed.append((id, {"why": "mailboxes" if len(found) > 1 else "copies" if found else "absent"}))
     chosen.sort(key=lambda result: result.mailbox_id)
     for mailbox_id, there in groupby(chosen, key=lambda result: result.mailbox_id):
-        seen = [result.seen for result in there if result.seen is not None]
+        seen = [replace(one, snooze_id=one.snooze_id or result.snooze_id) for result in there for one in result.seen]
         mailbox_store.enter(connection, seen, mailbox_id=mailbox_id)
     events.append_many(connection, kind="stayed", actor=ROUTE, route=ROUTE, lines=stayed)
 
@@ -82,6 +84,27 @@ def _find(session: Session, wanted: Sequence[Search]) -> _Found:
     others = [name for name in origins.folders(session) if name.upper() != INBOX][:MAX_FOLDERS]
     elsewhere = _find_in(session, left, others)
     return {id: seen or elsewhere.get(id) or everything.get(id, []) for id, seen in found.items()}
+
+
+def _with_older(session: Session, wanted: Sequence[Search], found: _Found) -> _Whole:
+    """Look for the rest of each conversation, if the message is in one place."""
+    wholes = [found[each.snooze_id][0] for each in wanted if each.whole and len(found[each.snooze_id]) == 1]
+    older: dict[tuple[str, int], list[Sighting]] = {}
+    for (folder, home), group in groupby(sorted(wholes, key=_place), key=_place):
+        there = list(group)
+        if session.imap.select(folder).uidvalidity == there[0].uidvalidity:
+            others = conversations.older(
+                session, {one.uid for one in there}, folder=folder, uidvalidity=there[0].uidvalidity, home=home
+            )
+            older |= {(folder, uid): rest for uid, rest in others.items()}
+    return {
+        id: [[one, *(older.get((one.folder, one.uid), ()) if len(seen) == 1 else ())] for one in seen]
+        for id, seen in found.items()
+    }
+
+
+def _place(seen: Sighting) -> tuple[str, str]:
+    return seen.folder, seen.home
 
 
 def _find_in(session: Session, wanted: Sequence[Search], folders: Sequence[str]) -> _Found:

@@ -169,15 +169,26 @@ def let_go(session: Session, entry: Entry) -> None:
 
 def release(session: Session, entry: Entry, *, because: str) -> None:
     """The owner takes the message over. A snooze is cancelled, with the reason, if the message left before its time;
-    otherwise its reminder is sent. If others of its conversation are still asleep, the snooze goes on with them. A
-    paused snooze stays paused, and its history says that only the reminder will come. The snooze is locked before its
-    message, as everywhere else."""
+    otherwise its reminder is sent. If others of its conversation are still asleep, the snooze goes on with them; if it
+    is due and the others are back, the conversation is. A paused snooze stays paused, and its history says that only
+    the reminder will come. The snooze is locked before its message, as everywhere else."""
     with session.transaction() as connection:
-        paused = _paused(connection, entry) if entry.snooze_id is None else None
-        by, id = By(entry.user_email, "mailbox"), entry.snooze_id
-        stays = id is not None and mailbox_store.has_others(connection, id=entry.id, snooze_id=id)
+        is_promised = entry.returns_at is not None
+        paused, id = (None, entry.snooze_id) if is_promised else (_paused(connection, entry), None)
+        by = By(entry.user_email, "mailbox")
+        others_are_asleep, others_are_back = mailbox_store.others(connection, id=entry.id)
+        stays = id is not None and others_are_asleep
         if id is not None and not entry.is_due and not stays:
             acts.act(connection, [id], Cancel(detail={"why": because}, folder=None), by)
+        if entry.is_due and others_are_back:
+            mailbox_store.settle(
+                connection,
+                {entry.id: entry.uid},
+                place="home",
+                folder=entry.folder,
+                uidvalidity=entry.uidvalidity,
+                fence=session.fence,
+            )
         if not mailbox_store.forget(connection, id=entry.id, fence=session.fence):
             raise OwnerChanged
         if id is not None and (entry.is_due or stays):
@@ -190,5 +201,5 @@ def release(session: Session, entry: Entry, *, because: str) -> None:
 
 def _paused(connection: Connection, entry: Entry) -> int | None:
     """The paused snooze of a message, which promises no return."""
-    alive = snoozes.alive(connection, user_email=entry.user_email, message_id=entry.message_id)
-    return None if alive is None or not alive.inactive else int(alive.id)
+    snooze = entry.snooze_id and snoozes.one(connection, id=entry.snooze_id, user_email=entry.user_email)
+    return int(snooze.id) if snooze and snooze.inactive and snooze.outcome is None else None

@@ -13,7 +13,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import personal_data as queries
 
 PLACES = "places.json"
-PLACE_COLUMNS = ("message_id", "folder", "unread", "returned", "arrived_at", "surfaced_at")
+PLACE_COLUMNS = ("message_id", "folder", "unread", "returned", "arrived_at", "surfaced_at", "return_path")
 _EARLIEST = (1980, 1, 1, 0, 0, 0)
 
 

@@ -77,6 +77,7 @@ def restore(
                 original=_read(archive, one.entry, most=largest_message),
                 message_id=_message_id(record),
                 place=_place(record, now=now),
+                return_path=_return_path(record),
             )
     return Restored(new=new, known=len(messages) - new, refused=len(entries) - len(messages))
 
@@ -186,6 +187,11 @@ def _message_id(record: dict[str, Any]) -> str | None:
         return read_message_id(record.get("message_id"))
     except RowRefused:
         return None
+
+
+def _return_path(record: dict[str, Any]) -> str | None:
+    path = record.get("return_path")
+    return path if isinstance(path, str) and len(path) <= inbox.MAX_PATH_LENGTH else None
 
 
 def _place(record: dict[str, Any], *, now: datetime) -> Place:

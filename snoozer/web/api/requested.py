@@ -63,6 +63,7 @@ def wanted(connection: Connection, account: Account, new: NewSnooze) -> Wanted:
         reading=parsed,
         options=options,
         search_in=_mailboxes(connection, account, new),
+        whole=new.conversation,
     )
 
 
@@ -84,8 +85,8 @@ def time_of(connection: Connection, account: Account, body: Times, *, note: str 
     if body.remind_at is not None and body.remind_at.tzinfo is not None:
         return _answered(input.reminder_time_at(body.remind_at, now=now, zone=zone, note=note), body), None
     phrase = body.remind_at.isoformat() if body.remind_at is not None else body.when or ""
-    back = chosen_shape.back_of(connection, account_id=account.id)
-    parsed = input.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale, back=back)
+    own = chosen_shape.days_for_phrases(connection, account_id=account.id)
+    parsed = input.parse_phrase(phrase, now=now, zone=zone, locale=body.locale or account.locale, own=own)
     return _answered(input.reminder_time_of(parsed, now=now, note=note), body), parsed
 
 

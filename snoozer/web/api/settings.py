@@ -210,6 +210,7 @@ def _day(connection: Connection, account: Account) -> DayShape:
         working_days=sorted(form.working_days),
         rests_on_days_off=form.rests_on_days_off,
         gathers_over=shape.gathers_over,
+        review_on=shape.review_on,
         **texts,
     )
 

@@ -33,7 +33,7 @@ from snoozer.web.api.validation import query_of
 def read() -> Response:
     """The meaning of a phrase"""
     with caller() as (connection, account):
-        now, back = database_time(connection), chosen_shape.back_of(connection, account_id=account.id)()
+        now, shape = database_time(connection), chosen_shape.days_for_phrases(connection, account_id=account.id)()
     query = query_of(WhenQuery)
     zone = query.zone or account.zone
     try:
@@ -42,7 +42,7 @@ def read() -> Response:
     except OverflowError:
         raise invalid_fields({"now": "now lies at the end of the calendar."}) from None
     try:
-        parsed = parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale, back=lambda: back)
+        parsed = parse(query.phrase, now=now, zone=zone, locale=query.locale or account.locale, own=lambda: shape)
     except ParseError as error:
         raise Refused(422, error.code, error.message, **error.as_json()) from None
     return respond(200, Reading.model_validate(parsed.as_json()))

@@ -27,6 +27,7 @@ ACTS = {
     "change_group_role": "Changed the role by groups",
     "unmask": "Showed the address",
     "print_sign_in": "Printed a sign-in link",
+    "add_address": "Added an address",
     "unlink": "Unlinked the organisation",
     "close_account": "Closed the account",
     "open_account": "Opened the account",

@@ -225,12 +225,12 @@ def _open(times: TimeFormatter, saved_times: SavedTimes, *, phrase: str, note: s
 
 
 def _parse_presets(times: TimeFormatter, choices: tuple[tuple[str, str], ...] | None) -> tuple[Preset, ...]:
-    return presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices, back=times.back)
+    return presets(now=times.now, zone=times.zone, locale=times.locale, choices=choices, own=times.own)
 
 
 def _parse_phrase(form: SnoozeForm, times: TimeFormatter) -> SnoozeForm:
     try:
-        reading = input.parse_phrase(form.phrase, now=times.now, zone=times.zone, locale=times.locale, back=times.back)
+        reading = input.parse_phrase(form.phrase, now=times.now, zone=times.zone, locale=times.locale, own=times.own)
     except SnoozeError as error:
         return replace(form, error=error)
     return replace(form, reading=reading)

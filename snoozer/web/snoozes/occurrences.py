@@ -70,7 +70,7 @@ def set_end(account: Account, id: int) -> ResponseReturnValue:
             if request.form.get("act") != "never":
                 first = wall_time(row.promise, zone).date()
                 until, count = parse_end(
-                    phrase, first=first, now=times.now, zone=zone, locale=account.locale, back=times.back
+                    phrase, first=first, now=times.now, zone=zone, locale=account.locale, own=times.own
                 )
             result = act_on(connection, account, id, acts.End(until=until, times=count))
         except (ParseError, SnoozeError) as error:

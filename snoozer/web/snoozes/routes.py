@@ -15,6 +15,7 @@ from snoozer.db.queries import snoozes as queries
 from snoozer.snoozes import acts, input
 from snoozer.snoozes.acts import By
 from snoozer.snoozes.input import SnoozeError, clean_note
+from snoozer.snoozes.recurrence import is_someday
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required, saved_times, time_formatter
@@ -60,7 +61,7 @@ def home(account: Account) -> ResponseReturnValue:
                 connection, user_email=email, now=times.now, tolerance=2 * LATE_AFTER, max_backoff=max_backoff
             ),
         }
-    live = (row for row in page.rows if row.state != "paused")
+    live = (row for row in page.rows if row.state != "paused" and not is_someday(row))
     ahead = (at for row in live if (at := arrival_of(row, times).at) > times.now)
     return render_template(
         "snoozes/list.html",

@@ -99,9 +99,7 @@ def read_day(value: str, times: TimeFormatter) -> datetime:
     has_passed = False
     for phrase in (f"{value} 12:00", value) if value else ():
         try:
-            reading = input.parse_phrase(
-                phrase, now=this_morning, zone=times.zone, locale=times.locale, back=times.back
-            )
+            reading = input.parse_phrase(phrase, now=this_morning, zone=times.zone, locale=times.locale, own=times.own)
         except SnoozeError as error:
             has_passed = has_passed or error.code == "past"
         else:

@@ -42,6 +42,9 @@ def result_text(result: Summary, times: TimeFormatter) -> str:
     taken."""
     until = times.inline(result.until) if result.until is not None else ""
     sentences = [_DONE[result.act](result.done, until)] if result.done else []
+    if result.older:
+        words = ngettext("1 older message leaves with them.", "%(num)s older messages leave with them.", result.older)
+        sentences.append(words)
     if result.ended:
         sentences.append(ngettext("1 repetition ended.", "%(num)s repetitions ended.", result.ended))
     if result.may_arrive:

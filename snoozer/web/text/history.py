@@ -139,13 +139,17 @@ def history_lines(events: Iterable[Any], sends: Iterable[Any], times: TimeFormat
 def group_by_day(
     rows: Iterable[Any], times: TimeFormatter, *, at: Callable[[Any], datetime] | None = None
 ) -> list[DayGroup]:
-    """Returns rows that are sorted by their times, grouped by day; due rows form the first group."""
+    """Returns rows that are sorted by their times, grouped by day; due rows form the first group, rows without a date
+    the last one."""
     due: list[Any] = []
+    someday: list[Any] = []
     days: dict[str, list[Any]] = {}
     for row in rows:
         then = at(row) if at else arrival_of(row, times).at
         if then <= times.now:
             due.append(row)
+        elif row.recurrence and row.recurrence.get("kind") == "someday":
+            someday.append(row)
         else:
             days.setdefault(times.day(then), []).append(row)
     groups = [DayGroup(name=_("Due"), date="", rows=due)] if due else []
@@ -155,7 +159,7 @@ def group_by_day(
         groups.append(
             DayGroup(name=name, date="" if name == date else date.removeprefix(name).lstrip(" ,"), rows=members)
         )
-    return groups
+    return [*groups, DayGroup(name=_("Someday"), date="", rows=someday)] if someday else groups
 
 
 def event_text(event: Any, times: TimeFormatter) -> str:

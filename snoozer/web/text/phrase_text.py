@@ -84,7 +84,9 @@ def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ende
         when = times.inline(reminder_time.remind_at)
     else:
         when = f"{times.inline(arrival.at)}, {_(REST_ENDS[arrival.reason])}"
-    if reminder_time.recurrence is not None:
+    if (reminder_time.recurrence or {}).get("kind") == "someday":
+        until = recurrence_text(reminder_time.recurrence or {}, times)
+    elif reminder_time.recurrence is not None:
         repeats = lower_first(recurrence_text(reminder_time.recurrence, times))
         until = _("Asleep until %(when)s, then %(repeats)s", when=when, repeats=repeats)
     else:

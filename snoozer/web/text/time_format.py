@@ -5,8 +5,9 @@ from datetime import datetime, timedelta
 from functools import cached_property
 
 from snoozer.mail.calendar_events import Moment
+from snoozer.timephrase.context import usual_days
 from snoozer.timephrase.date_format import WEEKDAY_NAMES, DateFormat, short_weekday
-from snoozer.timephrase.day_shape import Arrival, Days
+from snoozer.timephrase.day_shape import Arrival, Days, DayShape
 from snoozer.timephrase.describe import counted, distance, distance_back
 from snoozer.timephrase.zones import zone_in_words, zone_or_utc
 from snoozer.translations import N_, ngettext
@@ -35,9 +36,9 @@ class TimeFormatter:
             return Arrival(at=promise)
         return self.days.arrival(promise)
 
-    def back(self) -> datetime | None:
-        """The end of the person's vacation on the clock of their zone, None if no vacation is set."""
-        return None if self.days is None else self.days.shape.back
+    def own(self) -> DayShape:
+        """The shape of the person's days, which phrases may name."""
+        return usual_days() if self.days is None else self.days.shape
 
     def local(self, moment: datetime) -> datetime:
         return moment.astimezone(zone_or_utc(self.zone))

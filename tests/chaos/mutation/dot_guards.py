@@ -98,6 +98,13 @@ DOT_GUARDS = (
         LEDGER + "test_a_reminder_whose_entry_was_lost_is_made_again_of_the_same_bytes",
     ),
     Guard(
+        "a second copy is as late as the first one says",
+        "ledger/list_sendable",
+        "            WHEN entry.bytes_sha256 IS NOT NULL THEN entry.late_by\n",
+        "",
+        LEDGER + "test_a_late_reminder_says_at_its_send_how_late_it_is_and_its_second_copy_says_the_same",
+    ),
+    Guard(
         "the ledger has what a mail was composed of",
         "ledger/authorise",
         "        requested.note,",

@@ -52,7 +52,7 @@ LOCK_GUARDS = (
     Guard(
         "what still returns is not archived",
         "queue/archive",
-        "AND message.snooze_id = email_snoozes.id",
+        "AND message.returns_at IS NOT NULL",
         "AND FALSE",
         "tests/db/test_returns.py::test_a_finished_snooze_is_not_archived_before_its_message_is_back",
     ),

@@ -29,7 +29,7 @@ REPLY_GUARDS = (
         "      AND NOT EXISTS (\n"
         "          SELECT 1\n"
         "          FROM messages AS own\n"
-        "          WHERE own.snoozed_with = snooze.id\n"
+        "          WHERE own.snooze_id = snooze.id\n"
         "            AND own.header_id = answer.own\n"
         "      )\n"
         "      AND answer.own IS DISTINCT FROM COALESCE(thread.ids[array_upper(thread.ids, 1)], message.header_id)",

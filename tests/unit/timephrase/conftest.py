@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from snoozer.timephrase.context import WorkingHours
+from snoozer.timephrase.day_shape import DayShape
 from snoozer.timephrase.parse import parse
 from snoozer.timephrase.result import ParsedTime, ParseError
 
@@ -25,9 +26,12 @@ def typed() -> Typed:
         locale: str = "en_US",
         hours: WorkingHours | None = None,
         back: datetime | None = None,
+        review_on: int = 5,
     ) -> ParsedTime:
+        away: dict[str, Any] = {} if back is None else {"back_on": back.date(), "work_from": back.time()}
+        shape = DayShape(review_on=review_on, **away)
         moment = datetime.fromisoformat(now).replace(tzinfo=ZoneInfo(zone))
-        return parse(phrase, now=moment, zone=zone, locale=locale, hours=hours or WorkingHours(), back=lambda: back)
+        return parse(phrase, now=moment, zone=zone, locale=locale, hours=hours or WorkingHours(), own=lambda: shape)
 
     return parse_typed
 

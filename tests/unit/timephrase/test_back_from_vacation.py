@@ -18,6 +18,7 @@ BERLIN = "Europe/Berlin"
 # A Thursday in New York; the vacation lasts until Monday 16 March.
 NOW = "2026-03-05T10:20:00"
 BACK = datetime.fromisoformat("2026-03-16T09:00")
+AWAY = DayShape(back_on=BACK.date())
 ENGLISH, GERMAN = (sorted(LANGUAGES[name].data.words["back"]["1"]) for name in ("en", "de"))
 
 
@@ -60,7 +61,7 @@ def test_it_is_a_day_like_another(typed: Typed, phrase: str, wall: str) -> None:
 def test_it_is_never_within_the_vacation_and_never_before_the_morning(zone: str, work_from: time, days: int) -> None:
     now = datetime(2026, 3, 5, 10, 20, tzinfo=ZoneInfo(zone))
     shape = DayShape(away_from=date(2026, 3, 1), back_on=now.date() + timedelta(days=days), work_from=work_from)
-    parsed = parse("when I am back", now=now, zone=zone, back=lambda: shape.back)
+    parsed = parse("when I am back", now=now, zone=zone, own=lambda: shape)
     assert parsed.at is not None
     assert parsed.at.date() == shape.back_on
     assert parsed.at.time() == max(time(8), work_from)
@@ -103,26 +104,26 @@ def test_the_return_of_another_person_is_not_known(error_of: ErrorOf, phrase: st
 
 
 def test_a_vacation_is_asked_for_only_by_a_phrase_that_needs_it() -> None:
-    def back() -> datetime:
+    def own() -> DayShape:
         raise AssertionError
 
     now = datetime.fromisoformat(NOW).replace(tzinfo=ZoneInfo(BERLIN))
-    assert parse("tomorrow 9am", now=now, zone=BERLIN, back=back).at
+    assert parse("tomorrow 9am", now=now, zone=BERLIN, own=own).at
     with pytest.raises(ParseError):
-        parse("tomrrow 9", now=now, zone=BERLIN, back=back)
+        parse("tomrrow 9", now=now, zone=BERLIN, own=own)
 
 
 def test_a_preset_is_offered_while_a_vacation_is_set() -> None:
     now = datetime.fromisoformat(NOW).replace(tzinfo=ZoneInfo(BERLIN))
     choices = (("Back", "when I am back"),)
     (grey,) = presets(now=now, zone=BERLIN, choices=choices)
-    (offered,) = presets(now=now, zone=BERLIN, choices=choices, back=lambda: BACK)
+    (offered,) = presets(now=now, zone=BERLIN, choices=choices, own=lambda: AWAY)
     assert (grey.reading is None, offered.reading is None) == (True, False)
 
 
 def test_a_series_ends_with_the_vacation() -> None:
     now = datetime.fromisoformat(NOW).replace(tzinfo=ZoneInfo(BERLIN))
-    end = parse_end("until I am back", first=now.date(), now=now, zone=BERLIN, locale="en", back=lambda: BACK)
+    end = parse_end("until I am back", first=now.date(), now=now, zone=BERLIN, locale="en", own=lambda: AWAY)
     assert end == (BACK.date(), None)
     with pytest.raises(ParseError, match="No vacation is set"):
         parse_end("until I am back", first=now.date(), now=now, zone=BERLIN, locale="en")

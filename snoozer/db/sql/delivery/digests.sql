@@ -22,7 +22,7 @@ WITH unsent AS MATERIALIZED (
       AND (
           snooze.inactive
           OR snooze_promise(snooze) <> digest.scheduled_for
-          OR day.gathers_over IS NULL
+          OR (day.gathers_over IS NULL AND snooze.recurrence ->> 'kind' IS DISTINCT FROM 'someday')
           OR digest.gathered_at < clock_timestamp() - :hold
       )
 )

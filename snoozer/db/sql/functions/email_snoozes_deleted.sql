@@ -16,9 +16,8 @@ BEGIN
         wanted = CASE message.wanted WHEN 'snoozed' THEN 'home' ELSE message.wanted END,
         updated_at = CURRENT_TIMESTAMP
     FROM gone
-    WHERE message.user_email = gone.user_email
-      AND (message.message_id = gone.message_id OR message.snoozed_with = gone.id)
-      AND message.snooze_id = gone.id;
+    WHERE message.snooze_id = gone.id
+      AND (message.returns_at IS NOT NULL OR gone.outcome IS NULL);
     RETURN NULL;
 END
 $$;

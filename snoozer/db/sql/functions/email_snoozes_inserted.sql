@@ -22,8 +22,7 @@ BEGIN
     IF EXISTS (SELECT 1 FROM fresh JOIN messages USING (user_email, message_id)) THEN
         UPDATE messages AS message
         SET returns_at = due.at,
-            snooze_id = CASE WHEN due.at IS NOT NULL THEN due.id END,
-            snoozed_with = NULL,
+            snooze_id = due.id,
             wanted = CASE WHEN message.wanted = 'home' AND message.place = 'home' THEN 'snoozed' ELSE message.wanted END,
             updated_at = CURRENT_TIMESTAMP
         FROM (

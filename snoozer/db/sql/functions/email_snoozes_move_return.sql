@@ -12,16 +12,13 @@ BEGIN
     -- then: its return comes first, and enters the next promise.
     UPDATE messages
     SET returns_at = at,
-        snooze_id = CASE WHEN at IS NOT NULL THEN NEW.id END,
+        snooze_id = NEW.id,
         folder = CASE WHEN NEW.outcome = 'cancelled' AND is_kept AND folder = 'snoozed' THEN 'inbox' ELSE folder END,
         wanted = CASE WHEN NEW.outcome = 'cancelled' AND wanted = 'snoozed' THEN 'home' ELSE wanted END,
         updated_at = CURRENT_TIMESTAMP
-    WHERE user_email = NEW.user_email
-      AND (snoozed_with = NEW.id OR (snoozed_with IS NULL AND message_id = NEW.message_id))
-      AND (
-          NOT NEW.inactive
-          OR snooze_id = NEW.id
-          OR (NEW.outcome = 'cancelled' AND returns_at IS NULL AND NOT is_kept)
+    WHERE (
+          snooze_id = NEW.id
+          OR (NOT NEW.inactive AND user_email = NEW.user_email AND message_id = NEW.message_id)
       )
       AND (
           is_kept
@@ -52,6 +49,7 @@ CREATE OR REPLACE TRIGGER email_snoozes_move_return
             NOT NEW.inactive
             AND COALESCE(NEW.scheduled_for, NEW.remind_at) <> COALESCE(OLD.scheduled_for, OLD.remind_at)
         )
+        OR (NOT NEW.inactive AND NEW.recurrence ->> 'kind' IS DISTINCT FROM OLD.recurrence ->> 'kind')
         OR (NEW.inactive AND NOT OLD.inactive AND COALESCE(NEW.outcome, 'paused') IN ('paused', 'cancelled'))
         OR (NEW.outcome = 'cancelled' AND OLD.outcome IS NULL)
     )

@@ -16,8 +16,7 @@ CREATE OR REPLACE FUNCTION mailbox_searches_enter(ids bigint[]) RETURNS void
       AND NOT EXISTS (
           SELECT 1
           FROM messages AS known
-          WHERE known.user_email = snooze.user_email
-            AND (known.message_id = snooze.message_id OR known.snoozed_with = snooze.id)
+          WHERE known.snooze_id = snooze.id
       )
     ON CONFLICT DO NOTHING
 $$;

@@ -6,18 +6,13 @@ BEGIN
     IF NEW.wanted = 'snoozed' AND NOT OLD.returns THEN
         NEW.returns := TRUE;
         NEW.home := 'INBOX';
-        SELECT snooze_return_at(snooze), CASE WHEN snooze_return_at(snooze) IS NOT NULL THEN snooze.id END
-        INTO NEW.returns_at, NEW.snooze_id
+        SELECT snooze_return_at(snooze)
+        INTO NEW.returns_at
         FROM email_snoozes AS snooze
-        WHERE snooze.user_email = NEW.user_email
-          AND (
-              snooze.id = NEW.snoozed_with
-              OR (NEW.snoozed_with IS NULL AND snooze.message_id = NEW.message_id)
-          )
+        WHERE snooze.id = NEW.snooze_id
           AND NOT snooze.inactive;
     ELSE
         NEW.returns_at := NULL;
-        NEW.snooze_id := NULL;
     END IF;
     RETURN NEW;
 END

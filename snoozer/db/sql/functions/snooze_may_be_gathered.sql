@@ -11,6 +11,7 @@ BEGIN
         JOIN day_shapes AS day ON day.account_id = account.id
         WHERE waiting.id = snooze
           AND NOT waiting.at_any_hour
+          AND waiting.recurrence ->> 'kind' IS DISTINCT FROM 'someday'
           AND waiting.deferred_until > day.gathered_until
           AND waiting.deferred_until <= clock_timestamp()
           AND day.gathers_over IS NOT NULL

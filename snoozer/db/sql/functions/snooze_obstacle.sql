@@ -1,5 +1,6 @@
 -- Why no mail may be sent now for a promise: operators have paused it, a rest of its owner defers it, a digest may
--- yet contain it or contains it, it was sent and is in the archive, or the return of its message keeps it, or may yet.
+-- yet contain it or contains it, it was sent and is in the archive, it is still to be gathered for its person's review,
+-- or the return of its message keeps it, or may yet.
 -- NULL if nothing is in the way. Postgres inlines it into the statement that calls it.
 CREATE OR REPLACE FUNCTION snooze_obstacle(snooze email_snoozes) RETURNS TABLE(obstacle text)
     LANGUAGE sql
@@ -32,6 +33,8 @@ CREATE OR REPLACE FUNCTION snooze_obstacle(snooze email_snoozes) RETURNS TABLE(o
             THEN 'digest'
         WHEN snooze_archived_send(snooze.user_email, snooze.message_id, snooze_promise(snooze)) IS NOT NULL
             THEN 'sent'
+        WHEN snooze.recurrence ->> 'kind' = 'someday' AND snooze_awaits_review(snooze)
+            THEN 'review'
         WHEN (
             SELECT TRUE
             FROM messages AS its

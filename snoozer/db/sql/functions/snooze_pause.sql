@@ -13,7 +13,12 @@ BEGIN
               pause.kind = 'all'
               OR (pause.kind = 'channel' AND pause.value = way)
               OR (pause.kind = 'person' AND pause.value = lower(person))
-              OR (pause.kind = 'invalid' AND pause.value = lower(person) AND way = 'mail')
+              OR (
+                  pause.kind = 'invalid'
+                  AND pause.value = lower(person)
+                  AND way = 'mail'
+                  AND snooze_recipient(person) = person
+              )
               OR (pause.kind = 'domain' AND pause.value = snooze_recipient_domain(person))
               OR (pause.kind = 'class' AND pause.value = CAST(class AS text))
           )

@@ -10,7 +10,7 @@ CREATE OR REPLACE FUNCTION snooze_reminder_is_sought(recipient text, uncertain_a
             JOIN mailboxes AS mailbox ON mailbox.account_id = account.id
             WHERE account.email = recipient
               AND account.disabled_at IS NULL
-              AND lower(mailbox.address) = account.email
+              AND lower(mailbox.address) = snooze_recipient(account.email)
               AND mailbox.state = 'active'
               AND mailbox.problem IS NULL
               AND mailbox.synced_at IS NOT NULL

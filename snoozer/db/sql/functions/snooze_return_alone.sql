@@ -14,17 +14,13 @@ BEGIN
     INTO entry
     FROM messages AS its
     JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
-    WHERE its.user_email = person
-      AND (
-          (its.message_id = message AND its.snoozed_with IS NULL)
-          OR its.snoozed_with = (
-              SELECT snooze.id
-              FROM email_snoozes AS snooze
-              WHERE snooze.user_email = person
-                AND snooze.message_id = message
-                AND NOT snooze.inactive
-          )
-      )
+    WHERE its.snooze_id = (
+        SELECT snooze.id
+        FROM email_snoozes AS snooze
+        WHERE snooze.user_email = person
+          AND snooze.message_id = message
+          AND NOT snooze.inactive
+    )
     ORDER BY its.returns_at IS NOT DISTINCT FROM promise DESC, its.missing_since NULLS FIRST
     LIMIT 1;
     IF NOT FOUND OR NOT (entry.is_alone OR entry.missing_since IS NOT NULL) THEN

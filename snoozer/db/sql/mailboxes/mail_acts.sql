@@ -61,7 +61,7 @@ WHERE mail_acts.id = old.id
 -- Take an answer: it is due again after `lease`, unless it is ended. It is tried for a day, and only for a verified
 -- address. Zero rows if none is due.
 WITH due AS MATERIALIZED (
-    SELECT act.id, account.email, account.locale
+    SELECT act.id, snooze_recipient(account.email) AS email, account.locale
     FROM mail_acts AS act
     JOIN accounts AS account ON account.id = act.account_id
     WHERE act.due_at <= CURRENT_TIMESTAMP

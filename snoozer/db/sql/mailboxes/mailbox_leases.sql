@@ -157,5 +157,5 @@ FROM free
 WHERE mailbox.id = free.id
 RETURNING
     mailbox.id, mailbox.fence, mailbox.host, mailbox.port, mailbox.security, mailbox.username, mailbox.secret,
-    mailbox.login_method, mailbox.state, mailbox.address, mailbox.brings_back, mailbox.snooze_flag,
+    mailbox.login_method, mailbox.state, mailbox.address, mailbox.brings_back, mailbox.reads_asleep, mailbox.snooze_flag,
     mailbox.snooze_flag_time, mailbox.account_id, free.email AS user_email, free.is_closed

@@ -1,14 +1,19 @@
 -- name: choose
--- Search for the message of a new snooze in these mailboxes alone, unless the message is known.
+-- Search for the message of a new snooze in these mailboxes alone, unless the message is known; NULL for all of them. If
+-- `whole`, older messages of its conversation leave with it.
 WITH others AS (
     DELETE FROM mailbox_searches
     WHERE snooze_id = :snooze_id
       AND mailbox_id <> ALL(CAST(:mailbox_ids AS bigint[]))
 )
-INSERT INTO mailbox_searches (mailbox_id, snooze_id)
-SELECT mailbox.id, snooze.id
+INSERT INTO mailbox_searches (mailbox_id, snooze_id, whole)
+SELECT mailbox.id, snooze.id, :whole
 FROM email_snoozes AS snooze
-JOIN mailboxes AS mailbox ON mailbox.id = ANY(CAST(:mailbox_ids AS bigint[]))
+JOIN mailboxes AS mailbox
+    ON mailbox.id = ANY(COALESCE(
+        CAST(:mailbox_ids AS bigint[]),
+        ARRAY(SELECT mailbox_id FROM mailbox_searches WHERE snooze_id = :snooze_id)
+    ))
 WHERE snooze.id = :snooze_id
   AND NOT EXISTS (
       SELECT 1
@@ -16,7 +21,7 @@ WHERE snooze.id = :snooze_id
       WHERE known.user_email = snooze.user_email
         AND known.message_id = snooze.message_id
   )
-ON CONFLICT DO NOTHING
+ON CONFLICT (mailbox_id, snooze_id) DO UPDATE SET whole = EXCLUDED.whole
 
 -- name: decide
 -- End the searches of these snoozes whose mailboxes have all reported; the results are complete. A mailbox that has a
@@ -38,7 +43,7 @@ RETURNING search.snooze_id, search.mailbox_id, COALESCE(search.found, 0) AS foun
 -- name: list_open
 -- Snoozes whose messages are to be searched for in this mailbox. A search that others did not finish within a minute is
 -- repeated, and then decided without them.
-SELECT search.snooze_id, snooze.user_email, snooze.message_id
+SELECT search.snooze_id, snooze.user_email, snooze.message_id, search.whole
 FROM mailbox_searches AS search
 JOIN email_snoozes AS snooze ON snooze.id = search.snooze_id
 WHERE search.mailbox_id = :mailbox_id
@@ -77,7 +82,8 @@ WHERE search.mailbox_id = :mailbox_id
   )
 
 -- name: report
--- Record how many messages were found in this mailbox for each snooze, and the place of the only one. No row for a
+-- Record how many messages were found in this mailbox for each snooze, and the places of the only one and of the older
+-- messages that leave with it. No row for a
 -- search that ended without this mailbox, or if another process owns the mailbox.
 UPDATE mailbox_searches AS search
 SET found = result.found,

@@ -21,6 +21,7 @@ RETURNING id
 -- snooze flag changed, that process notes again which messages carry it. Zero rows: this person has no such mailbox.
 UPDATE mailboxes
 SET brings_back = :brings_back,
+    reads_asleep = :reads_asleep,
     snooze_flag = :snooze_flag,
     snooze_flag_time = :snooze_flag_time,
     flagged_noted_at = CASE

@@ -5,6 +5,7 @@ SET moving_to = NULL,
     target_folder = NULL,
     target_uidvalidity = NULL,
     target_uidnext = NULL,
+    was_unread = message.was_unread AND message.place = 'snoozed',
     updated_at = CURRENT_TIMESTAMP
 FROM mailboxes AS mailbox
 WHERE message.id = ANY(:ids)
@@ -87,9 +88,10 @@ WHERE message.mailbox_id = :mailbox_id
   AND message.message_id LIKE '%@' || :domain || '>'
 
 -- name: intend
--- Record that these messages are about to be moved, and the next UID of the target.
+-- Record that these messages are about to be moved, the next UID of the target, and which are about to be marked as read.
 UPDATE messages AS message
 SET moving_to = :moving_to,
+    was_unread = message.was_unread OR message.id = ANY(CAST(:unread AS bigint[])),
     target_folder = :target_folder,
     target_uidvalidity = :target_uidvalidity,
     target_uidnext = :target_uidnext,
@@ -106,7 +108,6 @@ RETURNING message.id
 UPDATE messages AS message
 SET wanted = CASE message.wanted WHEN 'snoozed' THEN 'home' ELSE message.wanted END,
     returns_at = NULL,
-    snooze_id = NULL,
     updated_at = CURRENT_TIMESTAMP
 FROM mailboxes AS mailbox
 WHERE message.mailbox_id = :mailbox_id
@@ -141,7 +142,7 @@ WHERE mailbox_id = :mailbox_id
 -- Messages that lie in a Snoozer folder, or did until they went missing; a missing one is due if it was due then.
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
-    missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
+    missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id, was_unread,
     COALESCE(GREATEST(returns_at, deferred_until) <= COALESCE(missing_since, clock_timestamp()), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL AS is_due
 FROM messages
@@ -166,20 +167,6 @@ SELECT id, substring(original FROM 1 FOR :size) AS original
 FROM message_originals
 JOIN unread USING (id)
 
--- name: has_others
--- Whether the snooze of this message is going to return other messages of its conversation, too.
-SELECT EXISTS (
-    SELECT 1
-    FROM email_snoozes AS snooze
-    JOIN messages AS other
-        ON other.user_email = snooze.user_email
-        AND (other.message_id = snooze.message_id OR other.snoozed_with = snooze.id)
-    WHERE snooze.id = :snooze_id
-      AND other.snooze_id = snooze.id
-      AND other.id <> :id
-      AND NOT other.is_kept
-)
-
 -- name: lock_chosen
 -- Lock messages of connected mailboxes that their owner has chosen, and messages of their conversations that were snoozed
 -- with them, under their Message-IDs; in the order of their ids; `want_back` takes them. `is_back` is true if no snooze is
@@ -188,12 +175,12 @@ SELECT
     message.id, COALESCE(snooze.message_id, message.message_id) AS message_id, message.wanted, message.place,
     message.returns_at IS NULL AS is_back
 FROM messages AS message
-LEFT JOIN email_snoozes AS snooze ON snooze.id = message.snoozed_with
+LEFT JOIN email_snoozes AS snooze ON snooze.id = message.snooze_id
 WHERE NOT message.is_kept
   AND message.user_email = :user_email
   AND (
       message.message_id = ANY(:message_ids)
-      OR message.snoozed_with = ANY(ARRAY(
+      OR message.snooze_id = ANY(ARRAY(
           SELECT id
           FROM email_snoozes
           WHERE user_email = :user_email
@@ -262,7 +249,7 @@ SET folder = CASE WHEN is_kept THEN :folder ELSE folder END,
 WHERE user_email = :user_email
   AND (
       message_id = ANY(:message_ids)
-      OR snoozed_with = ANY(ARRAY(
+      OR snooze_id = ANY(ARRAY(
           SELECT id
           FROM email_snoozes
           WHERE user_email = :user_email
@@ -276,6 +263,16 @@ WHERE user_email = :user_email
   )
   AND (:folder <> 'snoozed' OR returns_at IS NOT NULL)
 RETURNING message_id, is_kept
+
+-- name: others
+-- Whether the snooze of this message is going to return others of its conversation, and whether others are back and none
+-- is awaited for the same promise.
+SELECT
+    COALESCE(bool_or(other.returns_at IS NOT NULL), FALSE) AS are_asleep,
+    COALESCE(bool_and(other.returns_at IS DISTINCT FROM message.returns_at), FALSE) AS are_back
+FROM messages AS message
+JOIN messages AS other ON other.snooze_id = message.snooze_id AND other.id <> message.id AND NOT other.is_kept
+WHERE message.id = :id
 
 -- name: prune
 -- Forget messages of connected mailboxes that have been in their folders for a month and that no snooze returns.
@@ -359,10 +356,9 @@ RETURNING message.id
 WITH deferred AS MATERIALIZED (
     SELECT kept.id
     FROM email_snoozes AS snooze
-    JOIN messages AS kept ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id
+    JOIN messages AS kept ON kept.snooze_id = snooze.id
     WHERE snooze.id = ANY(:snooze_ids)
       AND kept.is_kept
-      AND kept.snooze_id = snooze.id
       AND kept.deferred_until IS NOT NULL
     FOR NO KEY UPDATE OF kept SKIP LOCKED
 )

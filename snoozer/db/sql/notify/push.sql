@@ -5,11 +5,58 @@ SELECT :account_id, :label, :service, :address, :shows_subject
 WHERE (SELECT count(*) FROM push_devices WHERE account_id = :account_id) < :most
 RETURNING id
 
+-- name: begin_alarm
+-- An alarm begins, unless one goes on: enter it, and a push for each service of an operator that gets alarms. Quiet
+-- hours do not hold it. Zero rows if another alarm goes on.
+WITH begun AS (
+    INSERT INTO alarms (sentence)
+    VALUES (:sentence)
+    ON CONFLICT ((ended_at IS NULL)) WHERE ended_at IS NULL DO NOTHING
+    RETURNING id
+),
+pushed AS (
+    INSERT INTO push_sends (device_id, account_id, alarm_id, alarm_ended, scheduled_for, try_at, expires_at)
+    SELECT
+        device.id, device.account_id, begun.id, FALSE, clock_timestamp(), clock_timestamp(),
+        clock_timestamp() + INTERVAL '4 hours'
+    FROM begun
+    CROSS JOIN push_devices AS device
+    JOIN accounts AS account ON account.id = device.account_id
+    WHERE device.tells_alarms
+      AND account.disabled_at IS NULL
+      AND (
+          account.role <> 'user'
+          OR (account.group_role <> 'user' AND account.group_role_at > clock_timestamp() - :role_lifetime)
+      )
+    ON CONFLICT ON CONSTRAINT uq_push_sends_alarm DO NOTHING
+)
+SELECT id FROM begun
+
 -- name: create_key
 -- Keep a new pair of keys that signs pushes; returns its id.
 INSERT INTO push_keys (public_key, private_key)
 VALUES (:public_key, :private_key)
 RETURNING id
+
+-- name: end_alarm
+-- The alarm that goes on has ended: a push for each service that got a push when it began. Zero rows if none goes on.
+WITH ended AS (
+    UPDATE alarms
+    SET ended_at = clock_timestamp()
+    WHERE ended_at IS NULL
+    RETURNING id
+),
+pushed AS (
+    INSERT INTO push_sends (device_id, account_id, alarm_id, alarm_ended, scheduled_for, try_at, expires_at)
+    SELECT
+        began.device_id, began.account_id, ended.id, TRUE, clock_timestamp(), clock_timestamp(),
+        clock_timestamp() + INTERVAL '4 hours'
+    FROM ended
+    JOIN push_sends AS began ON began.alarm_id = ended.id
+    WHERE NOT began.alarm_ended
+    ON CONFLICT ON CONSTRAINT uq_push_sends_alarm DO NOTHING
+)
+SELECT id FROM ended
 
 -- name: end_waiting
 -- Fail the pushes that wait for a device that is removed.
@@ -32,7 +79,7 @@ FROM push_devices
 WHERE id = :id
   AND account_id = :account_id
   AND service IS NOT NULL
-ON CONFLICT (device_id) WHERE snooze_id IS NULL AND state IN ('reserved', 'sending') DO NOTHING
+ON CONFLICT (device_id) WHERE snooze_id IS NULL AND alarm_id IS NULL AND withdraws IS NULL AND state IN ('reserved', 'sending') DO NOTHING
 RETURNING id
 
 -- name: give_back
@@ -84,16 +131,17 @@ WITH sent AS (
     UPDATE push_sends
     SET state = 'sent',
         status = :status,
+        remote_id = COALESCE(:answer, remote_id),
         reason = NULL,
         claim_token = NULL,
         claimed_until = NULL,
         finished_at = clock_timestamp()
     WHERE id = :id
       AND state IN ('sending', 'uncertain')
-    RETURNING device_id
+    RETURNING device_id, withdraws
 )
 UPDATE push_devices AS device
-SET sent_at = clock_timestamp(),
+SET sent_at = CASE WHEN sent.withdraws IS NULL THEN clock_timestamp() ELSE device.sent_at END,
     problem = NULL,
     failures = 0,
     quiet_until = NULL
@@ -123,6 +171,15 @@ UPDATE push_keys
 SET private_key = :private_key
 WHERE id = :id
   AND private_key = :known
+RETURNING id
+
+-- name: set_alarms
+-- Choose whether a service gets alarms. Zero rows if this person has no such service.
+UPDATE push_devices
+SET tells_alarms = :tells_alarms
+WHERE id = :id
+  AND account_id = :account_id
+  AND service IS NOT NULL
 RETURNING id
 
 -- name: set_subject

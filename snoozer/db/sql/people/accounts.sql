@@ -335,7 +335,8 @@ WHERE token_hash = :token_hash
   AND seen_at < clock_timestamp() - INTERVAL '1 hour'
 
 -- name: try_code
--- Try a typed code in the browser that requested it. Five tries in all; each one counts before it is compared.
+-- Try a typed code in the browser that requested it: to sign in, or to verify an address. Five tries in all; each one
+-- counts before it is compared.
 UPDATE sign_ins
 SET code_tries = code_tries + 1,
     used_at = CASE WHEN code_hash = :code_hash THEN clock_timestamp() END
@@ -343,6 +344,7 @@ WHERE id = (
     SELECT id
     FROM sign_ins
     WHERE browser_hash = :browser_hash
+      AND address IS NOT DISTINCT FROM CAST(:address AS text)
       AND used_at IS NULL
       AND expires_at > clock_timestamp()
       AND code_tries < 5

@@ -28,7 +28,13 @@ RETURNING snooze.id
 -- batch_size of each. Pushes and deliveries that are claimed may still be answered and are left for later.
 WITH captured AS (
     DELETE FROM sink_messages
-    WHERE id = ANY(ARRAY(SELECT id FROM sink_messages WHERE rcpt_to = :user_email LIMIT :batch_size))
+    WHERE id = ANY(ARRAY(
+        SELECT id
+        FROM sink_messages
+        WHERE rcpt_to = :user_email
+           OR rcpt_to IN (SELECT email FROM account_addresses WHERE account_addresses.account_id = :account_id)
+        LIMIT :batch_size
+    ))
     RETURNING 1
 ),
 kept AS (

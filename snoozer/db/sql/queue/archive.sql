@@ -10,9 +10,8 @@ WITH finished AS MATERIALIZED (
       AND NOT EXISTS (
           SELECT 1
           FROM messages AS message
-          WHERE message.user_email = email_snoozes.user_email
-            AND (message.message_id = email_snoozes.message_id OR message.snoozed_with = email_snoozes.id)
-            AND message.snooze_id = email_snoozes.id
+          WHERE message.snooze_id = email_snoozes.id
+            AND message.returns_at IS NOT NULL
       )
     ORDER BY finished_at, id
     FOR UPDATE SKIP LOCKED

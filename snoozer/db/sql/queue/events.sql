@@ -13,12 +13,16 @@ RETURNING id, snooze_id
 
 -- name: undoable
 -- Find the act to undo of each snooze, by its owner or by a reply: the newest, or the one in `events`. Acts that were
--- undone already, or after which an operator dismissed the case, are missing from the result.
+-- undone already, or after which an operator dismissed the case, are missing from the result. An event with
+-- `gathers_over` is about all digests of the person, not about the snooze with which it is recorded.
 SELECT DISTINCT ON (act.snooze_id) act.id, act.snooze_id, act.at, act.kind, act.detail
 FROM snooze_events AS act
 WHERE act.snooze_id = ANY(:ids)
   AND (act.actor = 'user' OR (act.actor = 'reply' AND act.kind = 'cancelled'))
-  AND (CAST(:events AS bigint[]) IS NULL OR act.id = ANY(CAST(:events AS bigint[])))
+  AND CASE
+      WHEN CAST(:events AS bigint[]) IS NULL THEN NOT act.detail ? 'gathers_over'
+      ELSE act.id = ANY(CAST(:events AS bigint[]))
+  END
   AND NOT EXISTS (
       SELECT 1
       FROM snooze_events AS later

@@ -131,9 +131,7 @@ WHERE snooze.id = ANY(:ids)
   AND EXISTS (
       SELECT 1
       FROM messages AS message
-      WHERE message.user_email = snooze.user_email
-        AND (message.message_id = snooze.message_id OR message.snoozed_with = snooze.id)
-        AND message.snooze_id = snooze.id
+      WHERE message.snooze_id = snooze.id
         AND message.returns_at <= CURRENT_TIMESTAMP
   )
 

@@ -34,7 +34,7 @@ RETURNING message.id
 WITH stale AS MATERIALIZED (
     SELECT
         day.account_id, day.working_days, day.work_from, day.work_until, day.quiet_from, day.quiet_until,
-        day.quiet_until_off, day.rests_on_days_off, day.away_from, day.back_on, day.gathers_over,
+        day.quiet_until_off, day.rests_on_days_off, day.away_from, day.back_on, day.gathers_over, day.review_on,
         account.email AS user_email,
         account.zone,
         day.changed
@@ -76,11 +76,11 @@ WHERE account_id = :account_id
 -- them by the earlier choice.
 INSERT INTO day_shapes (
     account_id, working_days, work_from, work_until, quiet_from, quiet_until, quiet_until_off,
-    rests_on_days_off, away_from, back_on, gathers_over, gathered_until, known_until, refresh_at
+    rests_on_days_off, away_from, back_on, gathers_over, review_on, gathered_until, known_until, refresh_at
 )
 VALUES (
     :account_id, CAST(:working_days AS smallint[]), :work_from, :work_until, :quiet_from, :quiet_until, :quiet_until_off,
-    :rests_on_days_off, :away_from, :back_on, :gathers_over,
+    :rests_on_days_off, :away_from, :back_on, :gathers_over, :review_on,
     clock_timestamp() + INTERVAL '1 minute', to_timestamp(0), to_timestamp(0)
 )
 ON CONFLICT (account_id) DO UPDATE
@@ -98,6 +98,7 @@ SET working_days = EXCLUDED.working_days,
         ELSE day_shapes.gathered_until
     END,
     gathers_over = EXCLUDED.gathers_over,
+    review_on = EXCLUDED.review_on,
     known_until = EXCLUDED.known_until,
     refresh_at = EXCLUDED.refresh_at,
     changed = TRUE,

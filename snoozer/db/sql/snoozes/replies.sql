@@ -1,6 +1,12 @@
 -- name: list_addresses
--- The addresses of a person: of the account, and of each connected mailbox. Mail from them does not count as a reply.
+-- The addresses of a person: of the account, the other verified ones, and of each connected mailbox. Mail from them does
+-- not count as a reply.
 SELECT lower(:user_email) AS address
+UNION
+SELECT own.email
+FROM accounts AS account
+JOIN account_addresses AS own ON own.account_id = account.id
+WHERE account.email = :user_email
 UNION
 SELECT lower(own.address)
 FROM accounts AS account
@@ -24,13 +30,13 @@ WHERE mailbox.owner = :owner
             AND NOT snooze.inactive
             AND snooze.reply_policy IN ('cancel_on_reply', 'until_reply')
       )
-      OR lower(mailbox.address) = account.email
-      AND EXISTS (
+      OR EXISTS (
           SELECT 1
           FROM reminder_sends AS send
           WHERE send.user_email = account.email
             AND send.state = 'uncertain'
             AND send.channel = 'email'
+            AND lower(mailbox.address) = COALESCE(send.recipient, account.email)
       )
   )
 
@@ -51,8 +57,7 @@ answered AS MATERIALIZED (
     LEFT JOIN messages AS kept
         ON kept.user_email = snooze.user_email AND kept.message_id = snooze.message_id AND kept.is_kept
     LEFT JOIN messages AS message
-        ON message.user_email = snooze.user_email
-        AND (message.message_id = snooze.message_id OR message.snoozed_with = snooze.id)
+        ON message.snooze_id = snooze.id
         AND NOT message.is_kept
     CROSS JOIN LATERAL (
         SELECT string_to_array(COALESCE(message.thread_ids, kept.thread_ids), ' ')
@@ -67,7 +72,7 @@ answered AS MATERIALIZED (
       AND NOT EXISTS (
           SELECT 1
           FROM messages AS own
-          WHERE own.snoozed_with = snooze.id
+          WHERE own.snooze_id = snooze.id
             AND own.header_id = answer.own
       )
       AND answer.own IS DISTINCT FROM COALESCE(thread.ids[array_upper(thread.ids, 1)], message.header_id)

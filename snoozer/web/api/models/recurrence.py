@@ -61,6 +61,9 @@ class RecurrenceRule(Request):
     weekend_rule: Literal["none", "before", "after"] = "none"
     rest: Annotated[list[Weekday], Field(max_length=7)] = Field(default_factory=lambda: [5, 6])
     week_start: Weekday = 0
+    kind: Literal["series", "ladder", "someday"] = Field(
+        "series", description="A ladder ends when it is done; someday are the reviews of a snooze without a date."
+    )
 
     def recurrence(self, *, now: datetime, zone: str) -> Recurrence:
         """Converts to the grammar's value. Raises SnoozeError if the rule never matches."""

@@ -89,6 +89,7 @@ class DayShape(BaseModel):
     away_from: str | None
     back_on: str | None
     gathers_over: int | None = Field(description="From how many reminders on one mail gathers them.")
+    review_on: int = Field(description="The weekday on which someday is reviewed; Monday is 1.")
 
 
 def _days(value: object) -> object:
@@ -143,6 +144,9 @@ class DayShapeChange(
     back_on: _Day | None = Field(None, description="The first day after a vacation.")
     gathers_over: Annotated[int, *whole(min(GATHERS_OVER), max(GATHERS_OVER))] | None = Field(
         None, description="From how many reminders on one mail gathers them."
+    )
+    review_on: Annotated[int, *whole(min(WEEKDAYS), max(WEEKDAYS))] = Field(
+        NO_SHAPE.review_on, description="The weekday on which someday is reviewed; Monday is 1."
     )
 
 

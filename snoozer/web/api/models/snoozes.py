@@ -120,6 +120,12 @@ class NewSnooze(
         "Without it in all of them, and put away if one has one such message.",
         json_schema_extra={"format": "int64"},
     )
+    conversation: bool = Field(
+        True,
+        strict=True,
+        description="In a connected mailbox, older messages of its conversation that lie in the same folder leave and "
+        "return with the message, as one snooze. Newer ones stay. With false the message leaves alone.",
+    )
 
     _check_time = model_validator(mode="after")(Timed.check_one_time)
 

@@ -30,6 +30,7 @@ class ChoicesForm:
     """The chosen fields, and a sentence for each invalid one."""
 
     brings_back: str = "both"
+    reads_asleep: bool = False
     flag: str = "off"
     keyword: str = DEFAULT_KEYWORD
     flag_time: str = ""
@@ -41,13 +42,15 @@ class ChoicesForm:
         flag = "off" if row.snooze_flag is None else "star" if row.snooze_flag == FLAGGED else "keyword"
         keyword = row.snooze_flag if flag == "keyword" else DEFAULT_KEYWORD
         time = row.snooze_flag_time or next((label for label, phrase in presets if phrase in TOMORROW), presets[0][0])
-        return cls(brings_back=row.brings_back, flag=flag, keyword=keyword, flag_time=time)
+        back, reads = row.brings_back, row.reads_asleep
+        return cls(brings_back=back, reads_asleep=reads, flag=flag, keyword=keyword, flag_time=time)
 
     @classmethod
     def read(cls, posted: Mapping[str, str], *, times: Sequence[str]) -> Self:
         """The fields of a posted form, each checked; `times` are the allowed ones."""
         form = cls(
             brings_back=posted.get("brings_back", ""),
+            reads_asleep=posted.get("reads_asleep") == "on",
             flag=posted.get("flag", ""),
             keyword=one_line(posted.get("keyword"), max_length=100) or "",
             flag_time=posted.get("flag_time", ""),
@@ -57,10 +60,11 @@ class ChoicesForm:
     @property
     def choices(self) -> Choices:
         """The options of a form without errors."""
+        choices = Choices(brings_back=self.brings_back, reads_asleep=self.reads_asleep)
         if self.flag == "off":
-            return Choices(brings_back=self.brings_back)
+            return choices
         flag = FLAGGED if self.flag == "star" else self.keyword
-        return Choices(brings_back=self.brings_back, snooze_flag=flag, snooze_flag_time=self.flag_time)
+        return replace(choices, snooze_flag=flag, snooze_flag_time=self.flag_time)
 
 
 def _errors(form: ChoicesForm, times: Sequence[str]) -> list[tuple[str, str]]:

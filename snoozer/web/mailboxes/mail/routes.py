@@ -100,7 +100,7 @@ def snooze(at: Opened, key: str) -> ResponseReturnValue:
                 raise MailboxError("busy", _("Another mailbox of yours is moving this message just now. Try again."))
     except input.SnoozeError as error:
         return views.snooze_page(at, key, error=error)
-    return views.after_snooze(at.pages, submitted, snoozed)
+    return views.after_snooze(at.pages, submitted, snoozed, count=target.count if target is not None else 1)
 
 
 def _target(mailbox: ConnectedMailbox, key: str) -> SnoozeTarget:

@@ -181,9 +181,11 @@ def snooze_page(
     return page, 200 if form is None else form.status
 
 
-def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: acts.Result) -> ResponseReturnValue:
-    """Redirects to the list, which shows until when the message is asleep."""
-    flash_done(asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended), snoozed)
+def after_snooze(pages: MailboxPages, submitted: Submitted, snoozed: acts.Result, *, count: int) -> ResponseReturnValue:
+    """Redirects to the list, which shows until when the message is asleep, and how many of its conversation."""
+    text = asleep_until_text(submitted.reminder_time, time_formatter(), ended=snoozed.ended)
+    whole = _("# messages of this conversation").replace("#", str(count))
+    flash_done(f"{text} {whole}." if count > 1 else text, snoozed)
     return back(pages.url("browse"))
 
 

@@ -26,6 +26,7 @@ FIELDS = {
     ("ntfy", "token"): (N_("Access token, if the topic needs one"), "tk_…"),
     ("gotify", "url"): (N_("Address of the server"), "https://gotify.example"),
     ("gotify", "token"): (N_("Token of the application"), "A…"),
+    ("gotify", "client"): (N_("Token of a client, to take notifications back"), "C…"),
     ("slack", "url"): (N_("Address of the incoming webhook"), "https://hooks.slack.com/services/…"),
     ("teams", "url"): (N_("Address of the workflow"), "https://….logic.azure.com/workflows/…"),
     ("telegram", "token"): (N_("Token of the bot"), "123456:ABC…"),
@@ -41,6 +42,7 @@ NOT_ADDED = {
     "service": N_("The operators of this Snoozer do not allow this service."),
     "url": N_("That is no address of this service that can be used: it begins with https://, as in the example."),
     "token": N_("That is no token of this service."),
+    "client": N_("That is no token of a client."),
     "chat": N_("That is no number of a chat, and no name of a channel."),
     "known": N_("This one is in the list already."),
     "room": N_("You have as many devices and services as there may be. Remove one first."),
@@ -64,9 +66,10 @@ def _list(account: Account, *, error: str | None = None) -> str:
         allowed=context.settings().channels,
         fields=FIELDS,
         problems=PROBLEMS,
+        hears_alarms=account.may("view"),
         chosen=request.form.get("service"),
         error=None if error is None else _(NOT_ADDED[error]),
-        error_field=error if error in {"url", "token", "chat"} else None,
+        error_field=error if error in {"url", "token", "client", "chat"} else None,
     )
 
 
@@ -154,6 +157,20 @@ def choose_subject(account: Account, id: int) -> ResponseReturnValue:
             abort(404)
     flash(_("The subject is shown there.") if shows else _("No subject is shown there any more."))
     return redirect(url_for(".index"), code=303)
+
+
+@blueprint.post("/<row:id>/alarms")
+@login_required
+def choose_alarms(account: Account, id: int) -> ResponseReturnValue:
+    """Whether a service of an operator gets alarms."""
+    tells = request.form.get("alarms") == "on"
+    if tells and not account.may("view"):
+        abort(403)
+    with context.transaction() as connection:
+        if not push.set_alarms(connection, id=id, account_id=account.id, tells_alarms=tells):
+            abort(404)
+    flash(_("Alarms are sent there.") if tells else _("No alarms are sent there any more."))
+    return redirect(url_for(".index", _anchor="all-devices"), code=303)
 
 
 @blueprint.post("/<row:id>/remove")

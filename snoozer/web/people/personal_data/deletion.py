@@ -8,12 +8,11 @@ from snoozer.db.queries import deletions as queries
 from snoozer.people import accounts
 from snoozer.people.personal_data import deletion
 from snoozer.telemetry import security_log
-from snoozer.translations import current_language
 from snoozer.translations import gettext as _
 from snoozer.web import auth, context
 from snoozer.web.auth import login_required, time_formatter
 from snoozer.web.context import flash
-from snoozer.web.people.personal_data.notice import send_notice
+from snoozer.web.people.sign_in.mailing import send_in_background
 
 blueprint = Blueprint("deletion", __name__, url_prefix="/settings/data/delete")
 
@@ -47,8 +46,8 @@ def ask(account: Account) -> ResponseReturnValue:
         return redirect(url_for(".show"), code=303)
     if due_at is not None:
         security_log.record("account_deletion_asked", account=account.id)
-        due = time_formatter().exact(due_at)
-        send_notice(to=account.email, due=due, language=current_language(), settings=context.settings())
+        words = {"due": time_formatter().exact(due_at), "link": f"{context.settings().base_url}{url_for('.show')}"}
+        send_in_background("deletion", words, to=account.email, settings=context.settings())
     return redirect(url_for(".show"), code=303)
 
 

@@ -60,7 +60,7 @@ def read_submission(posted: MultiDict[str, str], *, times: TimeFormatter) -> tup
 
 def _parse(label: str, phrase: str, times: TimeFormatter) -> PresetRow:
     try:
-        reading = input.parse_preset(phrase, now=times.now, zone=times.zone, locale=times.locale, back=times.back)
+        reading = input.parse_preset(phrase, now=times.now, zone=times.zone, locale=times.locale, own=times.own)
     except SnoozeError as error:
         return PresetRow(label=label, phrase=phrase, error=error)
     return PresetRow(label=label, phrase=phrase, reading=reading)

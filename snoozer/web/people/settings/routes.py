@@ -11,6 +11,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import pauses as queries
 from snoozer.operators import pauses
 from snoozer.people import accounts as sessions
+from snoozer.people import addresses
 from snoozer.snoozes import day_shapes, zone_change
 from snoozer.snoozes.input import clean_phrase
 from snoozer.telemetry import security_log
@@ -134,10 +135,10 @@ def save_presets(account: Account) -> ResponseReturnValue:
 @login_required
 def address_card(account: Account) -> ResponseReturnValue:
     """The addresses at which a mail is snoozed, as a contact."""
-    addresses = _mail_addresses(account)
-    if not addresses:
+    found = _mail_addresses(account)
+    if not found:
         abort(404)
-    lines = ["BEGIN:VCARD", "VERSION:3.0", "N:Snoozer;;;;", "FN:Snoozer", *(f"EMAIL:{one}" for one in addresses)]
+    lines = ["BEGIN:VCARD", "VERSION:3.0", "N:Snoozer;;;;", "FN:Snoozer", *(f"EMAIL:{one}" for one in found)]
     response = make_response("\r\n".join([*lines, "END:VCARD", ""]))
     response.content_type = "text/vcard; charset=utf-8"
     response.headers["Content-Disposition"] = 'attachment; filename="snoozer.vcf"'
@@ -295,6 +296,7 @@ def _page(
         adding=adding,
         none_left=none_left,
         addresses=_mail_addresses(account),
+        goes_to=next(own.email for own in addresses.list_all(connection, account_id=account.id) if own.gets_mail),
         sessions=sessions.list_sessions(connection, account_id=account.id, session=get_cookie("session") or ""),
         max_presets=preset_form.MAX_PRESETS,
         max_label_length=preset_form.MAX_LABEL_LENGTH,

@@ -1,4 +1,4 @@
-"""The mail with a sign-in link and its code, sent in the background."""
+"""Mails about an account, such as the one with a sign-in link and its code, sent in the background."""
 
 import logging
 import secrets
@@ -24,30 +24,35 @@ MAX_MAILS_IN_FLIGHT = 16
 _mails_in_flight = BoundedSemaphore(MAX_MAILS_IN_FLIGHT)
 
 
-Template = Literal["sign_in", "confirmation"]
+Template = Literal["sign_in", "confirmation", "address_code"]
 
 
 def send_invitation(invitation: Invitation, *, settings: Settings, template: Template = "sign_in") -> None:
-    """Mails the link and the code in the background, at most once; for a confirmation, only the code. Returns at once,
-    so that the response does not show how long it takes."""
-    if not _mails_in_flight.acquire(blocking=False):
-        log.error("A sign-in mail was not sent: the mail server still holds the ones before it")
-        return
-    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(invitation, settings, template, current_language()))
-    timer.name, timer.daemon = "sign-in-mail", True
-    timer.start()
-
-
-def _send(invitation: Invitation, settings: Settings, template: Template, language: str) -> None:
+    """Mails the link and the code in the background; for a confirmation or an address, only the code."""
     words = {
         "link": f"{settings.base_url}/sign-in/{invitation.token}",
         "code": invitation.code,
         "minutes": str(int(LINK_LIFETIME.total_seconds() // 60)),
     }
+    send_in_background(template, words, to=invitation.email, settings=settings)
+
+
+def send_in_background(template: str, words: Mapping[str, str], *, to: str, settings: Settings) -> None:
+    """Mails a notice about an account in the language of this request, at most once. Returns at once, so that the
+    response does not show how long it takes."""
+    if not _mails_in_flight.acquire(blocking=False):
+        log.error("A mail about an account was not sent: the mail server still holds the ones before it")
+        return
+    timer = Timer(MAIL_DELAY_SECONDS, _send, args=(template, words, to, settings, current_language()))
+    timer.name, timer.daemon = "sign-in-mail", True
+    timer.start()
+
+
+def _send(template: str, words: Mapping[str, str], to: str, settings: Settings, language: str) -> None:
     try:
-        deliver_notice(template, words, to=invitation.email, settings=settings, language=language)
+        deliver_notice(template, words, to=to, settings=settings, language=language)
     except Exception as error:
-        log.error("A sign-in mail could not be sent: %s", type(error).__name__)
+        log.error("A mail about an account could not be sent: %s", type(error).__name__)
     finally:
         _mails_in_flight.release()
 

@@ -12,7 +12,8 @@ from snoozer.translations import gettext as _
 TIMES = ("work_from", "work_until", "quiet_from", "quiet_until", "quiet_until_off")
 DATES = ("away_from", "back_on")
 GATHERS_OVER = "gathers_over"
-FIELDS = (*TIMES, *DATES, GATHERS_OVER)
+REVIEW_ON = "review_on"
+FIELDS = (*TIMES, *DATES, GATHERS_OVER, REVIEW_ON)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +41,7 @@ def open_form(shape: DayShape, *, today: date) -> DayForm:
     return DayForm(
         values={name: f"{at:%H:%M}" if at else "" for name, at in times.items()}
         | {name: day.isoformat() if day else "" for name, day in dates.items()}
-        | {GATHERS_OVER: str(shape.gathers_over or "")},
+        | {GATHERS_OVER: str(shape.gathers_over or ""), REVIEW_ON: str(shape.review_on)},
         working_days=shape.working_days,
         rests_on_days_off=shape.rests_on_days_off,
     )
@@ -73,6 +74,7 @@ def read_shape(form: DayForm, *, today: date) -> DayShape:
         away_from=_read_date("away_from", values["away_from"]),
         back_on=_read_date("back_on", values["back_on"]),
         gathers_over=_read_number(GATHERS_OVER, values[GATHERS_OVER]),
+        review_on=_read_weekday(values[REVIEW_ON]),
     )
     shape.check()
     if shape.back_on is not None and shape.back_on < today:
@@ -82,6 +84,11 @@ def read_shape(form: DayForm, *, today: date) -> DayShape:
 
 def _read_days(numbers: Sequence[str]) -> frozenset[int]:
     return frozenset(day for day in WEEKDAYS if str(day) in numbers)
+
+
+def _read_weekday(text: str) -> int:
+    """The weekday, or 0 for none. A form of an earlier release has none, which means the usual one."""
+    return next((day for day in WEEKDAYS if str(day) == text), 0) if text else DayShape.review_on
 
 
 def _read_time(field: str, text: str) -> time | None:

@@ -3,7 +3,6 @@ and can be undone. The signed token is the credential, so no sign-in is needed; 
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
 from flask import Blueprint, abort, g, make_response, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
@@ -110,10 +109,10 @@ def _occurrence(
     except InvalidLink:
         abort(make_response(render_template("snoozes/reminder_links/unknown.html"), 404))
     if act is not None:
-        if act not in links.ACTS:
+        try:
+            link = links.with_act(link, act)
+        except InvalidLink:
             abort(make_response(render_template("snoozes/reminder_links/no_act.html", token=token), 404))
-        action, phrase = links.ACTS[act]
-        link = replace(link, action=action, phrase=phrase)
     with context.transaction() as connection:
         occurrence = occurrences.find(connection, link=link, acting=acting)
         if occurrence is None:
@@ -135,6 +134,7 @@ def _page(
         old=links.is_old(occurrence.mailed_at, g.times.now),
         unchanged="keep" in request.args,
         suggested=snooze_form(g.times, phrase=link.phrase or "" if link.action == "again" else ""),
+        has_passed=link.at is not None and link.at <= g.times.now,
         form=form,
     )
     return page, form.status

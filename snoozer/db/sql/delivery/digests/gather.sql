@@ -22,6 +22,7 @@ ended AS MATERIALIZED (
     JOIN email_snoozes AS snooze ON snooze.user_email = day.email
     WHERE NOT snooze.inactive
       AND NOT snooze.at_any_hour
+      AND snooze.recurrence ->> 'kind' IS DISTINCT FROM 'someday'
       AND snooze.deferred_until > day.gathered_until
       AND snooze.deferred_until <= clock_timestamp()
 ),

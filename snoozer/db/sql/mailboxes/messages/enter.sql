@@ -4,13 +4,14 @@
 -- that is snoozed with its conversation returns at the time of that snooze.
 INSERT INTO messages AS message (
     mailbox_id, user_email, message_id, header_id, fingerprint, size, internal_date,
-    home, place, wanted, folder, uidvalidity, uid, thread_ids, snoozed_with
+    home, place, wanted, folder, uidvalidity, uid, thread_ids, snooze_id, returns_at
 )
 SELECT
     mailbox.id, seen.user_email, seen.message_id, seen.header_id, seen.fingerprint, seen.size, seen.internal_date,
     seen.home, seen.place, 'snoozed', seen.folder, seen.uidvalidity, seen.uid, seen.thread_ids,
-    seen.snoozed_with
+    snooze.id, snooze_return_at(snooze)
 FROM jsonb_populate_recordset(CAST(NULL AS messages), CAST(:seen AS jsonb)) AS seen
+JOIN email_snoozes AS snooze ON snooze.id = seen.snooze_id
 JOIN mailboxes AS mailbox ON mailbox.id = :mailbox_id
 WHERE mailbox.state <> 'leaving'
 ORDER BY seen.message_id
@@ -21,15 +22,8 @@ SET header_id = EXCLUDED.header_id,
     internal_date = EXCLUDED.internal_date,
     thread_ids = COALESCE(EXCLUDED.thread_ids, message.thread_ids),
     wanted = 'snoozed',
-    snoozed_with = EXCLUDED.snoozed_with,
-    returns_at = CASE
-        WHEN COALESCE(EXCLUDED.snoozed_with, message.snoozed_with) IS NULL THEN message.returns_at
-        ELSE EXCLUDED.returns_at
-    END,
-    snooze_id = CASE
-        WHEN COALESCE(EXCLUDED.snoozed_with, message.snoozed_with) IS NULL THEN message.snooze_id
-        ELSE EXCLUDED.snooze_id
-    END,
+    snooze_id = EXCLUDED.snooze_id,
+    returns_at = EXCLUDED.returns_at,
     home = CASE WHEN EXCLUDED.place = 'home' AND message.moving_to IS NULL THEN EXCLUDED.home ELSE message.home END,
     place = CASE WHEN message.moving_to IS NULL THEN EXCLUDED.place ELSE message.place END,
     folder = CASE WHEN message.moving_to IS NULL THEN EXCLUDED.folder ELSE message.folder END,

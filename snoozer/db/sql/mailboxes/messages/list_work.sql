@@ -5,19 +5,18 @@
 SELECT
     id, user_email, message_id, header_id, fingerprint, size, internal_date, home, aside, place, wanted, folder, uidvalidity, uid,
     missing_since, moving_to, target_folder, target_uidvalidity, target_uidnext, returns_at, snooze_id,
+    was_unread,
     COALESCE(GREATEST(returns_at, deferred_until) <= COALESCE(missing_since, clock_timestamp()), FALSE)
         AND (SELECT until FROM snooze_deferral(user_email, snooze_id, returns_at)) IS NULL
         AND snooze_pause(user_email, NULL, 'mailbox') IS NULL AS is_due,
-    snoozed_with IS NULL
-        OR NOT EXISTS (
-            SELECT 1
-            FROM email_snoozes AS snooze
-            JOIN messages AS newest
-                ON newest.user_email = snooze.user_email
-                AND newest.message_id = snooze.message_id
-                AND newest.mailbox_id = messages.mailbox_id
-            WHERE snooze.id = messages.snoozed_with
-        ) AS marks_unread
+    NOT EXISTS (
+        SELECT 1
+        FROM email_snoozes AS snooze
+        JOIN messages AS newest ON newest.snooze_id = snooze.id AND newest.message_id = snooze.message_id
+        WHERE snooze.id = messages.snooze_id
+          AND newest.id <> messages.id
+          AND newest.mailbox_id = messages.mailbox_id
+    ) AS marks_unread
 FROM messages
 WHERE mailbox_id = :mailbox_id
   AND (

@@ -49,8 +49,7 @@ SET folder = 'inbox',
     unread = TRUE,
     returned = TRUE,
     surfaced_at = clock_timestamp(),
-    returns_at = NULL,
-    snooze_id = NULL
+    returns_at = NULL
 FROM due
 WHERE kept.id = due.id
 RETURNING due.snooze_id

@@ -36,9 +36,7 @@ entered AS (
       AND NOT EXISTS (
           SELECT 1
           FROM messages AS other
-          WHERE other.user_email = snooze.user_email
-            AND (other.message_id = snooze.message_id OR other.snoozed_with = snooze.id)
-            AND other.snooze_id = snooze.id
+          WHERE other.snooze_id = snooze.id
             AND other.returns_at = found.returns_at
             AND other.place <> 'missing'
             AND other.id <> ALL(CAST(:ids AS bigint[]))
@@ -57,18 +55,15 @@ SET place = :place,
     target_folder = NULL,
     target_uidvalidity = NULL,
     target_uidnext = NULL,
+    was_unread = message.was_unread AND :place = 'snoozed',
     wanted = CASE WHEN found.returned THEN 'home' ELSE message.wanted END,
     returns_at = CASE WHEN found.returned THEN next_one.at ELSE message.returns_at END,
-    snooze_id = CASE WHEN found.returned THEN next_one.snooze_id ELSE message.snooze_id END,
     updated_at = CURRENT_TIMESTAMP
 FROM found
 LEFT JOIN LATERAL (
-    SELECT snooze.id AS snooze_id, snooze_return_at(snooze) AS at
+    SELECT snooze_return_at(snooze) AS at
     FROM email_snoozes AS snooze
-    JOIN messages AS its
-        ON its.user_email = snooze.user_email
-        AND (its.snoozed_with = snooze.id OR (its.snoozed_with IS NULL AND its.message_id = snooze.message_id))
-    WHERE its.id = found.id
+    WHERE snooze.id = found.snooze_id
       AND NOT snooze.inactive
       AND snooze_return_at(snooze) <> found.returns_at
 ) AS next_one ON TRUE

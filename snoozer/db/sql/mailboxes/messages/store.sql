@@ -4,7 +4,7 @@
 WITH kept AS (
     INSERT INTO messages (
         user_email, message_id, thread_ids, size, sha256, subject, sender_name, sender_email, sent_at, snippet, folder,
-        unread, returned, arrived_at, surfaced_at
+        unread, returned, arrived_at, surfaced_at, return_path
     )
     SELECT
         :user_email,
@@ -31,7 +31,8 @@ WITH kept AS (
         END,
         :unread, :returned,
         LEAST(CAST(:arrived_at AS timestamptz), clock_timestamp()),
-        LEAST(CAST(:surfaced_at AS timestamptz), clock_timestamp())
+        LEAST(CAST(:surfaced_at AS timestamptz), clock_timestamp()),
+        :return_path
     ON CONFLICT DO NOTHING
     RETURNING id
 )

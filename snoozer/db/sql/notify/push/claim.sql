@@ -31,7 +31,8 @@ WITH due AS MATERIALIZED (
           FALSE
       )
       AND COALESCE(
-          NOT EXISTS (SELECT 1 FROM pauses WHERE ended_at IS NULL)
+          send.alarm_id IS NOT NULL
+          OR NOT EXISTS (SELECT 1 FROM pauses WHERE ended_at IS NULL)
           OR (
               SELECT snooze_pause(accounts.email, snooze.priority, 'push') IS NULL
               FROM accounts
@@ -53,6 +54,8 @@ JOIN push_devices AS device ON device.id = its.device_id
 LEFT JOIN push_keys AS signing ON signing.id = device.key_id
 JOIN accounts ON accounts.id = device.account_id
 LEFT JOIN email_snoozes AS snooze ON snooze.id = its.snooze_id
+LEFT JOIN alarms AS alarm ON alarm.id = its.alarm_id
+LEFT JOIN push_sends AS shown ON shown.id = its.withdraws
 WHERE send.id = due.id
 RETURNING
     send.id,
@@ -71,4 +74,7 @@ RETURNING
     COALESCE(device.service, '') AS service,
     COALESCE(device.address, '') AS address,
     accounts.locale,
+    alarm.sentence AS alarm,
+    shown.remote_id AS withdraws,
+    COALESCE(its.alarm_ended, FALSE) AS alarm_ended,
     CASE WHEN device.shows_subject THEN snooze.subject END AS subject

@@ -4,8 +4,9 @@
 -- obstacle, for an entry that was sent, is in flight, is uncertain and on hold, or was made since the claim, nor for a
 -- digest whose members have changed. Snoozes, members and entries that another transaction has locked, perhaps to cancel
 -- them, are skipped, and get no dot. A late mail is entered with the reason, as far as known, and with the time that it
--- is late from: its promise, or the end of a rest. The arrays are columns so that the planner
--- does not know their lengths, and keeps one plan for batches of any size: making a plan takes longer than a batch.
+-- is late from: its promise, or the end of a rest; a second copy has the time of the first. The arrays are columns so
+-- that the planner does not know their lengths, and keeps one plan for batches of any size: making a plan takes longer
+-- than a batch.
 WITH given AS MATERIALIZED (
     SELECT
         CAST(:snooze_ids AS bigint[]) AS snooze_ids,
@@ -17,18 +18,22 @@ WITH given AS MATERIALIZED (
         CAST(:notes AS text[]) AS notes,
         CAST(:zones AS text[]) AS zones,
         CAST(:locales AS text[]) AS locales,
+        CAST(:recipients AS text[]) AS recipients,
         CAST(:digest_ids AS bigint[]) AS digest_ids,
-        CAST(:members AS integer[]) AS members
+        CAST(:members AS integer[]) AS members,
+        CAST(:late_bys AS interval[]) AS late_bys,
+        CAST(:delayed_bys AS text[]) AS delayed_bys
 ),
 requested AS MATERIALIZED (
     SELECT mail.*
     FROM given
     CROSS JOIN LATERAL unnest(
         given.snooze_ids, given.claim_tokens, given.reminder_message_ids, given.digests, given.subjects,
-        given.sender_emails, given.notes, given.zones, given.locales, given.digest_ids, given.members
+        given.sender_emails, given.notes, given.zones, given.locales, given.recipients, given.digest_ids, given.members,
+        given.late_bys, given.delayed_bys
     ) AS mail (
-        snooze_id, claim_token, reminder_message_id, bytes_sha256, subject, sender_email, note, zone, locale, digest_id,
-        members
+        snooze_id, claim_token, reminder_message_id, bytes_sha256, subject, sender_email, note, zone, locale, recipient,
+        digest_id, members, late_by, delayed_by
     )
 ),
 member AS MATERIALIZED (
@@ -49,11 +54,6 @@ promise AS MATERIALIZED (
         snooze.scheduled_for,
         snooze.bucket,
         snooze.claim_token,
-        snooze.claimed_at,
-        snooze.crash_count,
-        snooze.attempts,
-        snooze.last_error_at,
-        snooze.deferred_by,
         snooze AS whole,
         requested.reminder_message_id,
         requested.bytes_sha256,
@@ -62,6 +62,9 @@ promise AS MATERIALIZED (
         requested.note,
         requested.zone,
         requested.locale,
+        requested.recipient,
+        requested.late_by,
+        requested.delayed_by,
         GREATEST(snooze.scheduled_for, snooze.deferred_until) AS late_from,
         (
             SELECT entry.id
@@ -100,7 +103,7 @@ entry AS MATERIALIZED (
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
     state, claim_token, subject, sender_email, note, zone, reserved_at, dot_authorised_at, bytes_sha256, delayed_by,
-    locale, late_from
+    locale, late_from, late_by, recipient
 )
 SELECT
     promise.id,
@@ -119,30 +122,11 @@ SELECT
     CURRENT_TIMESTAMP,
     clock_timestamp(),
     promise.bytes_sha256,
-    CASE
-        WHEN promise.late_from >= promise.claimed_at - INTERVAL '30 seconds'
-            THEN promise.deferred_by
-        WHEN promise.crash_count > 0 THEN 'worker'
-        WHEN promise.attempts > 0 THEN 'failure'
-        WHEN promise.last_error_at >= promise.late_from THEN 'mail server'
-        WHEN EXISTS (
-            SELECT 1
-            FROM messages AS its
-            JOIN mailboxes AS mailbox ON mailbox.id = its.mailbox_id
-            WHERE its.user_email = promise.user_email
-              AND its.message_id = promise.message_id
-              AND mailbox.brings_back = 'return'
-        ) THEN 'mailbox'
-        WHEN EXISTS (
-            SELECT 1
-            FROM circuit_breakers AS breaker
-            WHERE breaker.state <> 'closed'
-               OR breaker.closed_at >= promise.late_from
-        ) THEN 'mail server'
-        ELSE 'queue'
-    END,
+    promise.delayed_by,
     promise.locale,
-    promise.late_from
+    promise.late_from,
+    promise.late_by,
+    promise.recipient
 FROM promise
 CROSS JOIN LATERAL snooze_obstacle(promise.whole) AS its
 WHERE its.obstacle IS NULL
@@ -156,17 +140,16 @@ SET state = 'sending',
     note = EXCLUDED.note,
     zone = EXCLUDED.zone,
     locale = EXCLUDED.locale,
+    recipient = EXCLUDED.recipient,
     bytes_sha256 = EXCLUDED.bytes_sha256,
     dot_authorised_at = EXCLUDED.dot_authorised_at,
     resends = send.resends + CASE WHEN send.state = 'uncertain' THEN 1 ELSE 0 END,
     resolution = CASE WHEN send.state = 'uncertain' THEN 'resend' ELSE send.resolution END,
     resolved_by = CASE WHEN send.state = 'uncertain' THEN 'policy' ELSE send.resolved_by END,
     resolved_at = CASE WHEN send.state = 'uncertain' THEN CURRENT_TIMESTAMP ELSE send.resolved_at END,
-    delayed_by = CASE
-        WHEN EXCLUDED.delayed_by IS NOT NULL AND send.refusals > 0 THEN 'recipient'
-        ELSE EXCLUDED.delayed_by
-    END,
-    late_from = EXCLUDED.late_from,
+    delayed_by = EXCLUDED.delayed_by,
+    late_from = COALESCE(CASE WHEN send.bytes_sha256 IS NOT NULL THEN send.late_from END, EXCLUDED.late_from),
+    late_by = EXCLUDED.late_by,
     looks = 0,
     looked_at = NULL
 WHERE send.id IN (SELECT entry.id FROM entry)

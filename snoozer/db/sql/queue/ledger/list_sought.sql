@@ -6,7 +6,7 @@ JOIN mailboxes AS mailbox ON mailbox.account_id = account.id
 WHERE send.state = 'uncertain'
   AND send.channel = 'email'
   AND mailbox.id = :mailbox_id
-  AND lower(mailbox.address) = account.email
+  AND lower(mailbox.address) = COALESCE(send.recipient, account.email)
   AND (send.looked_at IS NULL OR send.looked_at < clock_timestamp() - :lookup_interval)
 ORDER BY send.id
 LIMIT :batch_size

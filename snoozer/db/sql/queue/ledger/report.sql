@@ -1,15 +1,15 @@
 -- Record what a mail system reports about a reminder that was handed to it: an event of each snooze that its mail is
--- about, live or archived, once for each kind and code. Returns whose mail it is, when it was handed over, and whether
+-- about, live or archived, once for each kind and code. Returns the address that it went to, when it was handed over, and whether
 -- this is new; zero rows without such a reminder.
 WITH reported AS MATERIALIZED (
-    SELECT snooze_id, scheduled_for, user_email, dot_authorised_at
+    SELECT snooze_id, scheduled_for, COALESCE(recipient, user_email) AS recipient, dot_authorised_at
     FROM reminder_sends
     WHERE snooze_id = :snooze_id
       AND scheduled_for = :scheduled_for
       AND channel = 'email'
       AND dot_authorised_at IS NOT NULL
     UNION ALL
-    SELECT snooze_id, scheduled_for, user_email, dot_authorised_at
+    SELECT snooze_id, scheduled_for, COALESCE(recipient, user_email) AS recipient, dot_authorised_at
     FROM reminder_sends_archive
     WHERE snooze_id = :snooze_id
       AND scheduled_for = :scheduled_for
@@ -43,7 +43,7 @@ entered AS (
     RETURNING id
 )
 SELECT
-    reported.user_email,
+    reported.recipient,
     reported.dot_authorised_at AS handed_over_at,
     EXISTS (SELECT 1 FROM entered) AS is_new
 FROM reported
