@@ -147,7 +147,7 @@ def authorise(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) 
     """Authorise the final dots of a batch."""
     names = (
         *("snooze_id", "claim_token", "reminder_message_id", "digest_id"),
-        *("subject", "sender_email", "note", "zone", "locale", "late_by", "delayed_by"),
+        *("subject", "sender_email", "note", "zone", "locale", "recipient", "late_by", "delayed_by"),
     )
     values: dict[str, Any] = {f"{name}s": [send[name] for send in sends] for name in names}
     values |= {"digests": ["0" * 64] * len(sends), "members": [None] * len(sends)}

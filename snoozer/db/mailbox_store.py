@@ -219,10 +219,15 @@ def mark(connection: Connection, *, id: int, user_email: str, unread: bool) -> b
     return execute(connection, "messages/mark", id=id, user_email=user_email, unread=unread).first() is not None
 
 
+def date_arrivals(connection: Connection, *, user_email: str, message_ids: Sequence[str]) -> None:
+    """Set the arrival times of messages that just came in to their dates, for `snoozer up`."""
+    execute(connection, "messages/date_arrivals", user_email=user_email, message_ids=list(message_ids))
+
+
 def list_without_snippet(connection: Connection, *, batch_size: int, size: int) -> dict[int, bytes]:
     """By id, the first `size` bytes of messages whose snippet is not known yet, locked until the transaction ends."""
-    rows = execute(connection, "messages/list_without_snippet", batch_size=batch_size, size=size)
-    return {row.id: bytes(row.original) for row in rows}
+    values = {"batch_size": batch_size, "size": size}
+    return {row.id: bytes(row.original) for row in execute(connection, "messages/list_without_snippet", **values)}
 
 
 def save_snippets(connection: Connection, *, snippets: Mapping[int, str]) -> None:
@@ -247,8 +252,7 @@ def list_at(
 ) -> dict[int, tuple[str, bool]]:
     """The Message-IDs of entries that lie in a folder, by their UIDs, and whether each is to be snoozed already."""
     values = {"uids": sorted(uids), "mailbox_id": mailbox_id, "folder": folder, "uidvalidity": uidvalidity}
-    rows = execute(connection, "messages/list_at", **values)
-    return {row.uid: (row.message_id, row.is_wanted) for row in rows}
+    return {row.uid: (row.message_id, row.is_wanted) for row in execute(connection, "messages/list_at", **values)}
 
 
 def notice(
@@ -358,8 +362,7 @@ def forget(connection: Connection, *, id: int, fence: int) -> bool:
 
 
 def others(connection: Connection, *, id: int) -> tuple[bool, bool]:
-    """Whether the snooze of this message is going to return another, and whether it took others away and all of them
-    are back for the same promise."""
+    """Whether its snooze is going to return another, and whether it took others away that are back for its promise."""
     row = execute(connection, "messages/others", id=id).one()
     return row.are_asleep, row.are_back
 

@@ -14,8 +14,8 @@ from pathlib import Path
 from sqlalchemy import Engine, func, select
 
 from snoozer.db import engine as database
+from snoozer.db import mailbox_store
 from snoozer.db.models import MailboxMessage, is_kept_by
-from snoozer.db.statements import execute
 from snoozer.dev.environment import OWNER
 from snoozer.settings import Settings
 
@@ -55,7 +55,7 @@ def deliver(home: Path, settings: Settings, *, now: datetime) -> int:
             inbound.sendmail("sample@snoozer.example", [OWNER], message)
     ids = [str(message_from_bytes(message)["Message-ID"]) for message in samples]
     with open_engine(settings) as engine, engine.begin() as connection:
-        execute(connection, "messages/date_arrivals", user_email=OWNER, message_ids=ids)
+        mailbox_store.date_arrivals(connection, user_email=OWNER, message_ids=ids)
     return len(samples)
 
 

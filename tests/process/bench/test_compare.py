@@ -90,7 +90,7 @@ def test_the_baseline_composes_the_bytes_of_a_worker(stage: Stage) -> None:
     with baseline.connect(stage.environment.url) as database:
         sent = database.execute(
             "SELECT send.*, snooze.created_at AS dated, NULL AS thread_ids, NULL AS digest_id, "
-            "'{}'::text[] AS members, FALSE AS repeats, NULL AS excerpt, NULL AS as_of "
+            "'{}'::text[] AS members, FALSE AS repeats, NULL AS excerpt, NULL AS as_of, FALSE AS is_review "
             "FROM reminder_sends AS send "
             "JOIN email_snoozes AS snooze ON snooze.id = send.snooze_id"
         ).fetchall()
