@@ -109,12 +109,11 @@ def test_a_worker_that_stops_releases_what_it_never_began(place: Field) -> None:
 def test_a_cancellation_while_the_body_is_handed_over_wins(place: Field) -> None:
     id = a_snooze(place.engine, message_id="<unwanted@mail.example>")
     place.settings = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
-    worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
+    worker = place.start("worker", "--drain", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
     wait_until_stopped(worker)
     with place.engine.begin() as connection:
         assert cancel(connection, id)
     worker.send_signal(signal.SIGCONT)
-    worker.terminate()
     worker.communicate(timeout=TIMEOUT)
     assert worker.returncode == 0
     assert place.sink.accepted() == []
