@@ -10,6 +10,7 @@ from flask import Flask, current_app, g, request, url_for
 from snoozer import translations
 from snoozer.db.list_changes import is_snapshot
 from snoozer.resources import resource_folder
+from snoozer.snoozes.recurrence import is_someday
 from snoozer.timephrase.describe import span_in_words
 from snoozer.translations import N_, current_language, language_of
 from snoozer.translations import gettext as _
@@ -48,6 +49,7 @@ def init_app(app: Flask) -> None:
         list_state=_list_state,
         script_messages=script_messages,
     )
+    app.jinja_env.tests["someday"] = is_someday
     app.jinja_env.filters.update(
         bytes=size_in_words,
         span=span_in_words,

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from snoozer.snoozes.recurrence import is_someday
 from snoozer.timephrase.zones import zone_in_words
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
@@ -148,7 +149,7 @@ def group_by_day(
         then = at(row) if at else arrival_of(row, times).at
         if then <= times.now:
             due.append(row)
-        elif row.recurrence and row.recurrence.get("kind") == "someday":
+        elif is_someday(row):
             someday.append(row)
         else:
             days.setdefault(times.day(then), []).append(row)
