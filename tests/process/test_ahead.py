@@ -107,6 +107,17 @@ def _workers(place: Field) -> int:
 
 
 def test_a_recipient_who_is_refused_ahead_is_asked_for_again_once_due(place: Field) -> None:
+    """A worker on a busy machine may meet a row when it is due already: then it asks once, and another row is tried."""
+    for _ in range(MOST_LATE):
+        asked = _asked_for_a_refused_one(place)
+        if asked == 2:
+            return
+        assert asked == 1
+    pytest.fail("no row was met before it was due")
+
+
+def _asked_for_a_refused_one(place: Field) -> int:
+    """How often a worker names the recipient of a row that is due soon, until it records the refusal."""
     with ScriptedServer(rcpt="450 4.2.1 later") as server:
         place.settings = PATIENT | {"SMTP_URL": f"smtp://127.0.0.1:{server.port}", "SNOOZER_BACKOFF_SECONDS": "60"}
         worker = place.start("worker")
@@ -117,8 +128,8 @@ def test_a_recipient_who_is_refused_ahead_is_asked_for_again_once_due(place: Fie
         worker.communicate(timeout=TIMEOUT)
         asked = sum(command.startswith("RCPT") for command in server.commands)
     row = the_row(place.engine, id)
-    assert asked == 2
     assert row.last_error_at > row.scheduled_for
+    return asked
 
 
 @pytest.mark.chaos
