@@ -5,12 +5,17 @@ from datetime import datetime
 
 from sqlalchemy import Connection, select
 
+from snoozer.db import day_shapes as db
+from snoozer.db import statements
 from snoozer.db.day_shapes import shape_of
 from snoozer.db.models import SavedDayShape
 from snoozer.db.queries import Found, columns, snoozes
+from snoozer.snoozes import acts, day_shapes, input
+from snoozer.snoozes.acts import By, Review
 from snoozer.snoozes.day_shapes import NO_SHAPE, days_of
 from snoozer.timephrase.context import OwnDays
 from snoozer.timephrase.day_shape import Arrival, Days, DayShape
+from snoozer.timephrase.parse import parse
 
 # Rows shown in the preview.
 MAX_SHOWN = 5
@@ -77,3 +82,22 @@ def _arrival(row: Found, days: Days, *, now: datetime) -> Arrival:
     if row.at_any_hour:
         return Arrival(at=row.promise)
     return days.arrival(max(row.promise, now))
+
+
+def choose(connection: Connection, *, account_id: int, shape: DayShape) -> None:
+    """Save this shape, which `check` accepts; snoozes deferred by an earlier shape follow this one, and so do the
+    reviews of what has no date."""
+    db.save(connection, account_id=account_id, shape=shape)
+    day_shapes.refresh(connection, account_id=account_id)
+    _move_reviews(connection, account_id=account_id, shape=shape)
+
+
+def _move_reviews(connection: Connection, *, account_id: int, shape: DayShape) -> None:
+    waiting = snoozes.someday(connection, account_id=account_id)
+    if not waiting:
+        return
+    owner, now = waiting[0], statements.database_time(connection)
+    reading = parse("someday", now=now, zone=owner.zone, own=lambda: shape)
+    time = input.reminder_time_of(reading, now=now)
+    ids = [row.id for row in waiting if row.remind_at > now and row.remind_at != time.remind_at]
+    acts.act(connection, ids, Review(time=time), By(owner.email, "settings"))

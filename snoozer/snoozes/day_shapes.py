@@ -1,4 +1,4 @@
-"""The shape of a person's day: choose it, and compute what a rest defers.
+"""The shape of a person's day: compute what a rest defers.
 
 The rule is in `timephrase/day_shape.py`. The database keeps the present or next rest, so the statements that send and
 return know it; a reader that finds it stale computes it again. (docs/decisions/0017)
@@ -9,14 +9,10 @@ from datetime import datetime, timedelta
 
 from sqlalchemy import Connection
 
-from snoozer.db import day_shapes, statements
+from snoozer.db import day_shapes
 from snoozer.db.day_shapes import StaleDay
-from snoozer.db.queries import snoozes
 from snoozer.queue import queue
-from snoozer.snoozes import acts, input
-from snoozer.snoozes.acts import By, Review
 from snoozer.timephrase.day_shape import HORIZON, Days, DayShape
-from snoozer.timephrase.parse import parse
 from snoozer.timephrase.zones import zone_or_utc
 
 BATCH_SIZE = 500
@@ -28,25 +24,6 @@ NO_SHAPE = DayShape()
 def days_of(shape: DayShape, zone: str) -> Days:
     """The days of a person in this zone, or in UTC if this machine does not know the zone."""
     return Days(shape, zone_or_utc(zone))
-
-
-def choose(connection: Connection, *, account_id: int, shape: DayShape) -> None:
-    """Save this shape, which `check` accepts; snoozes deferred by an earlier shape follow this one, and so do the
-    reviews of what has no date."""
-    day_shapes.save(connection, account_id=account_id, shape=shape)
-    refresh(connection, account_id=account_id)
-    _move_reviews(connection, account_id=account_id, shape=shape)
-
-
-def _move_reviews(connection: Connection, *, account_id: int, shape: DayShape) -> None:
-    waiting = snoozes.someday(connection, account_id=account_id)
-    if not waiting:
-        return
-    owner, now = waiting[0], statements.database_time(connection)
-    reading = parse("someday", now=now, zone=owner.zone, own=lambda: shape)
-    time = input.reminder_time_of(reading, now=now)
-    ids = [row.id for row in waiting if row.remind_at > now and row.remind_at != time.remind_at]
-    acts.act(connection, ids, Review(time=time), By(owner.email, "settings"))
 
 
 def refresh(connection: Connection, *, account_id: int | None = None) -> int:

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, select
 
 from snoozer.db.models import Digest, Event, Snooze
 from snoozer.queue import events
-from snoozer.snoozes import acts, chosen_shape, day_shapes
+from snoozer.snoozes import acts, chosen_shape
 from snoozer.snoozes.acts import By, Cancel
 from snoozer.snoozes.day_shapes import NO_SHAPE
 from snoozer.snoozes.occurrences import Occurrence
@@ -79,7 +79,7 @@ def resume(connection: Connection, *, occurrence: Occurrence, route: str) -> Non
 
 def _gather(connection: Connection, account_id: int, *, gathers_over: int | None) -> None:
     shape = chosen_shape.find(connection, account_id=account_id) or NO_SHAPE
-    day_shapes.choose(connection, account_id=account_id, shape=replace(shape, gathers_over=gathers_over))
+    chosen_shape.choose(connection, account_id=account_id, shape=replace(shape, gathers_over=gathers_over))
 
 
 def _last_click(connection: Connection, occurrence: Occurrence) -> events.Done | None:

@@ -11,7 +11,7 @@ from snoozer.delivery.claiming import Delivery, DeliveryConfig, claim_mails, no_
 from snoozer.delivery.settling import Ending, settle
 from snoozer.queue import queue
 from snoozer.queue.reminder import UncertainPolicy
-from snoozer.snoozes import day_shapes
+from snoozer.snoozes import chosen_shape
 from snoozer.timephrase.day_shape import DayShape
 from tests.factories import ANN, HOUR, now
 
@@ -30,7 +30,7 @@ def choose(engine: Engine, shape: DayShape, *, email: str = ANN) -> None:
             {"e": email},
         )
         id = connection.execute(text("SELECT id FROM accounts WHERE email = :e"), {"e": email}).scalar_one()
-        day_shapes.choose(connection, account_id=id, shape=shape)
+        chosen_shape.choose(connection, account_id=id, shape=shape)
 
 
 def quiet(*, since: timedelta = HOUR, for_: timedelta = 2 * HOUR, **more: Any) -> DayShape:

@@ -172,7 +172,7 @@ def set_day() -> Response:
             shape = day_form.read_shape(_as_form(wanted), today=_today(connection, account))
         except DayShapeError as wrong:
             raise invalid_fields({wrong.field: wrong.message}) from None
-        day_shapes.choose(connection, account_id=account.id, shape=shape)
+        chosen_shape.choose(connection, account_id=account.id, shape=shape)
         return _answer(_day(connection, account))
 
 

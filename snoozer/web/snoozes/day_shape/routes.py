@@ -4,7 +4,7 @@ from flask import Blueprint, redirect, render_template, request, url_for
 from flask.typing import ResponseReturnValue
 
 from snoozer.db.models import Account
-from snoozer.snoozes import chosen_shape, day_shapes
+from snoozer.snoozes import chosen_shape
 from snoozer.snoozes.chosen_shape import Preview
 from snoozer.snoozes.day_shapes import NO_SHAPE
 from snoozer.timephrase.date_format import weekday_names
@@ -44,7 +44,7 @@ def save(account: Account) -> ResponseReturnValue:
                 connection, user_email=account.email, zone=account.zone, old=old, new=shape, now=times.now
             )
             return _page(form, shape, preview=preview)
-        day_shapes.choose(connection, account_id=account.id, shape=shape)
+        chosen_shape.choose(connection, account_id=account.id, shape=shape)
     flash(_("Saved. What is asleep comes by this from now on."))
     return redirect(url_for(".show"), code=303)
 
