@@ -602,6 +602,7 @@ CREATE TABLE messages (
     target_folder text,
     target_uidvalidity bigint,
     target_uidnext bigint,
+    snoozed_with bigint,
     return_path text,
     was_unread boolean DEFAULT false NOT NULL,
     CONSTRAINT ck_messages_aside_has_its_folder CHECK (((aside IS NOT NULL) OR (('aside'::text <> place) AND ('aside'::text <> wanted)))),

@@ -36,5 +36,6 @@ def upgrade() -> None:
         "ALTER TABLE messages ADD CONSTRAINT ck_messages_return_is_whole "
         "CHECK (returns_at IS NULL OR snooze_id IS NOT NULL)"
     )
-    op.execute("ALTER TABLE messages DROP COLUMN snoozed_with")
+    # Processes of the release before still write the column; the next release drops it.
+    op.execute("DROP INDEX ix_messages_snoozed_with")
     op.execute("CREATE INDEX ix_messages_snooze ON messages (snooze_id) WHERE snooze_id IS NOT NULL")

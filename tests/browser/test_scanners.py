@@ -6,9 +6,9 @@ from sqlalchemy import Engine, text
 
 from snoozer.mail import links
 from tests.browser.conftest import Opened, Site
+from tests.db.tables import checksum
 from tests.factories import a_kept_message
 from tests.web.reminders import a_link, a_sent_reminder
-from tests.web.test_every_page import checksum
 
 pytestmark = pytest.mark.browser
 

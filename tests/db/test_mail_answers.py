@@ -63,7 +63,7 @@ def test_the_answer_is_in_the_language_of_its_reader(doors: MailDoors) -> None:
     with doors.engine.begin() as connection:
         connection.exec_driver_sql("UPDATE accounts SET locale = 'de_DE'")
     id = a_sent_reminder(doors.engine)
-    for line in ("irgendwann", "tomorrow 8am"):
+    for line in ("bald mal", "tomorrow 8am"):
         doors.deliver(a_mail(line), doors.answer_address(id))
     unread, snoozed = [text_of(answer) for answer in doors.answers()]
     assert "nicht verstanden" in unread

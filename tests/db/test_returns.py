@@ -18,7 +18,7 @@ from tests import acting
 from tests.db.links import DAILY
 from tests.db.operations import operate
 from tests.db.transitions import claim, finalize, release
-from tests.factories import ANN, HOUR, a_kept_message, a_snooze, now, the_row
+from tests.factories import ANN, HOUR, People, a_kept_message, a_mailbox, a_snooze, now, the_row
 
 MESSAGE = "<kept@mail.example>"
 KEEP = Retention(archive_after=timedelta(days=35), keep_months=24)
@@ -311,3 +311,18 @@ def test_an_edit_moves_the_return_to_the_new_time(engine: Engine) -> None:
     change(engine, "UPDATE email_snoozes SET remind_at = now() - INTERVAL '1 second'")
     assert return_due(engine) == [id]
     assert is_back(engine, kept)
+
+
+def test_a_conversation_of_the_release_before_returns_with_its_snooze(engine: Engine, people: People) -> None:
+    """Its mailbox process may run beside this release, and names the snooze in another column."""
+    people.ann()
+    mailbox, snooze = a_mailbox(engine), a_snooze(engine, message_id="<newest@x>", remind_at=now() + HOUR)
+    entered = text(
+        "INSERT INTO messages (mailbox_id, user_email, message_id, fingerprint, size, internal_date, home, place, "
+        "wanted, folder, uidvalidity, uid, snoozed_with) VALUES (:mailbox, :ann, '<older@x>', 'f', 1, now(), 'INBOX', "
+        "'home', 'snoozed', 'INBOX', 1, 1, :snooze) RETURNING snooze_id, returns_at"
+    )
+    with engine.begin() as connection:
+        message = connection.execute(entered, {"mailbox": mailbox, "ann": ANN, "snooze": snooze}).one()
+    assert message.snooze_id == snooze
+    assert message.returns_at == the_row(engine, snooze).remind_at

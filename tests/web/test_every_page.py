@@ -6,25 +6,16 @@ from collections.abc import Iterator
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
-from sqlalchemy import Engine, text
+from sqlalchemy import Engine
 
 from snoozer.db import mailbox_store
 from snoozer.db.engine import make_engine
-from snoozer.db.models import metadata
 from snoozer.settings import Settings
 from snoozer.web import create_app, from_environment
 from snoozer.web.mailboxes.mail.files import FRAME_POLICY
+from tests.db.tables import checksum
 from tests.factories import ANN, People, a_feed, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.web.reminders import a_link, a_sent_reminder
-
-
-def checksum(engine: Engine) -> str:
-    """Returns a digest of every table but sessions and feeds, whose last use is updated once an hour, and what
-    counts refusals."""
-    names = [table.name for table in metadata.sorted_tables if table.name not in {"sessions", "feeds", "quota_usage"}]
-    content = "SELECT coalesce(md5(string_agg(t::text, ',' ORDER BY t::text)), '') FROM {} t"
-    with engine.connect() as connection:
-        return " ".join(str(connection.execute(text(content.format(name))).scalar_one()) for name in names)
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ class MailboxMessage(Base):
 
     In a connected mailbox `place` is where it is, `wanted` where it should be, and `moving_to` the intent of a move,
     written before the move. `home` is where it returns to, `aside` the other folder that its owner moved it to. If it
-    does not return, only its reminder comes.
+    does not return, only its reminder comes. `snoozed_with` is what the release before writes for `snooze_id`.
     """
 
     __tablename__ = "messages"
@@ -65,6 +65,7 @@ class MailboxMessage(Base):
     target_folder: Mapped[str | None]
     target_uidvalidity: Mapped[int | None]
     target_uidnext: Mapped[int | None]
+    snoozed_with: Mapped[int | None]
     was_unread: Mapped[bool] = mapped_column(server_default=text("false"))
 
     __table_args__ = (

@@ -1,4 +1,5 @@
--- A new message returns at the time of its live snooze, if there is one and no other was given.
+-- A new message returns at the time of its live snooze, if there is one and no other was given. The release before gives
+-- the snooze of a conversation in `snoozed_with`.
 CREATE OR REPLACE FUNCTION messages_fill_return() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -7,7 +8,7 @@ BEGIN
     INTO NEW.returns_at, NEW.snooze_id
     FROM email_snoozes AS snooze
     WHERE snooze.user_email = NEW.user_email
-      AND snooze.message_id = NEW.message_id
+      AND (snooze.id = NEW.snoozed_with OR (NEW.snoozed_with IS NULL AND snooze.message_id = NEW.message_id))
       AND NOT snooze.inactive;
     RETURN NEW;
 END
