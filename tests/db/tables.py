@@ -1,4 +1,4 @@
-"""All tables together."""
+"""The content of all tables, as one digest."""
 
 from sqlalchemy import Engine, text
 

@@ -314,7 +314,7 @@ def test_an_edit_moves_the_return_to_the_new_time(engine: Engine) -> None:
 
 
 def test_a_conversation_of_the_release_before_returns_with_its_snooze(engine: Engine, people: People) -> None:
-    """Its mailbox process may run beside this release, and names the snooze in another column."""
+    """Its mailbox process may still run, and names the snooze in another column."""
     people.ann()
     mailbox, snooze = a_mailbox(engine), a_snooze(engine, message_id="<newest@x>", remind_at=now() + HOUR)
     entered = text(
