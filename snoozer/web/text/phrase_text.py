@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from snoozer.queue.promise import ReminderTime
+from snoozer.snoozes.recurrence import is_someday
 from snoozer.timephrase.describe import describe_recurrence, explain_flag
 from snoozer.timephrase.recurrence import Recurrence, next_occurrence
 from snoozer.timephrase.zones import zone_in_words, zone_or_utc
@@ -84,7 +85,7 @@ def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ende
         when = times.inline(reminder_time.remind_at)
     else:
         when = f"{times.inline(arrival.at)}, {_(REST_ENDS[arrival.reason])}"
-    if (reminder_time.recurrence or {}).get("kind") == "someday":
+    if is_someday(reminder_time):
         until = recurrence_text(reminder_time.recurrence or {}, times)
     elif reminder_time.recurrence is not None:
         repeats = lower_first(recurrence_text(reminder_time.recurrence, times))
