@@ -45,7 +45,8 @@ _SERVER_KEEPALIVES = "-c tcp_keepalives_idle=30 -c tcp_keepalives_interval=10 -c
 
 # The planner still chooses a discouraged plan if no other exists; its estimated cost would start the JIT. To plan a
 # statement for its values took longer than to execute it, and led to the same plan; a plan that is kept must not be
-# one for an empty table.
+# one for an empty table. psycopg would have a session plan each statement five times before it prepares it: longer
+# than a batch takes.
 _BY_INDEX = [
     "-c enable_seqscan=off",
     "-c enable_bitmapscan=off",
@@ -140,7 +141,9 @@ def make_engine(
         arguments["prepare_threshold"] = None
     else:
         options = [f"-c {name}={value}" for name, value in limits.items()]
-        options += _BY_INDEX if by_index else []
+        if by_index:
+            options += _BY_INDEX
+            arguments["prepare_threshold"] = 0
         arguments["options"] = " ".join([*options, _SESSION_SETTINGS, _SERVER_KEEPALIVES])
     engine = create_engine(
         url,

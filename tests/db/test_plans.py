@@ -17,7 +17,7 @@ from snoozer.queue.reminder import Claim, Deferral, Send, UncertainPolicy
 from tests.db.reading import reading
 from tests.db.transitions import a_fact, mark_uncertain_one, refuse_one, release_one, schedule_next_one
 
-# The sixth use of a statement prepares it, and five plans of its own later it gets one that is kept.
+# A worker's session keeps the plan of a statement's first use.
 ENOUGH = 12
 LEASE = timedelta(seconds=90)
 UNCERTAINTY = UncertainPolicy(hold=LEASE)
