@@ -5,6 +5,7 @@ and no recovery, and sends canned mails unless it is to compose them as a worker
 the baseline's figures of the same minutes.
 """
 
+import json
 import socket
 import sys
 from collections.abc import Callable, Iterator
@@ -149,9 +150,8 @@ def authorise(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) 
         *("snooze_id", "claim_token", "reminder_message_id", "digest_id"),
         *("subject", "sender_email", "note", "zone", "locale", "recipient", "late_by", "delayed_by"),
     )
-    values: dict[str, Any] = {f"{name}s": [send[name] for send in sends] for name in names}
-    values |= {"digests": ["0" * 64] * len(sends), "members": [None] * len(sends)}
-    database.execute(sql("ledger/authorise"), values | POLICY)
+    mails = [{"bytes_sha256": "0" * 64, **{name: send[name] for name in names}} for send in sends]
+    database.execute(sql("ledger/authorise"), {"mails": json.dumps(mails, default=str)} | POLICY)
 
 
 def finish(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:

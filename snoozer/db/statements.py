@@ -20,6 +20,7 @@ T = TypeVar("T")
 # The execution option that holds a statement's name.
 NAME_OPTION = "snoozer_statement"
 _NAME = re.compile(r"^-- name: (\w+)\n", re.MULTILINE)
+_COMMENT_OR_INDENT = re.compile(r"^\s*--.*\n|^ +", re.MULTILINE)
 
 
 class Execute(Protocol):
@@ -88,7 +89,9 @@ def _read(folder: Traversable, path: str, *, noun: str) -> Iterator[tuple[str, S
 
 
 def _clause(package: str, name: str) -> TextClause:
-    return text(sources(package)[name].text).execution_options(**{NAME_OPTION: name})
+    # psycopg parses a text of more than 4,096 characters again for each execution.
+    words = _COMMENT_OR_INDENT.sub("", sources(package)[name].text)
+    return text(f"-- {name}\n{words}").execution_options(**{NAME_OPTION: name})
 
 
 def rows_as(result: CursorResult[Any], kind: Callable[..., T]) -> list[T]:

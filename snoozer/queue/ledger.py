@@ -6,6 +6,7 @@ uncertain → sending (authorise, after the hold) · uncertain → sent (record:
 record_lookup; resolve) · uncertain → failed (refuse, reopen, abandon, dismiss, resolve)
 """
 
+import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,6 +18,12 @@ from sqlalchemy import Connection
 from snoozer.db.statements import ALL_IDS, execute, id_bounds, row_as, rows_as
 from snoozer.queue.limits import MAX_RESENDS
 from snoozer.queue.reminder import Claim, Send, UncertainPolicy
+
+# The fields of a mail that its entry keeps.
+_ENTERED = (
+    *("snooze_id", "claim_token", "reminder_message_id", "digest_id", "recipient"),
+    *("subject", "sender_email", "note", "zone", "locale", "late_by", "delayed_by"),
+)
 
 Resolution = Literal["settled", "resend", "dropped"]
 
@@ -171,23 +178,16 @@ def authorise(
 
     If a mail is missing from the result, its dot must not be sent: the claim was lost, or the row changed.
     """
-    values = {
-        "snooze_ids": [send.snooze_id for send, _ in dots],
-        "claim_tokens": [send.claim_token for send, _ in dots],
-        "reminder_message_ids": [send.reminder_message_id for send, _ in dots],
-        "digests": [digest for _, digest in dots],
-        "subjects": [send.subject for send, _ in dots],
-        "sender_emails": [send.sender_email for send, _ in dots],
-        "notes": [send.note for send, _ in dots],
-        "zones": [send.zone for send, _ in dots],
-        "locales": [send.locale for send, _ in dots],
-        "recipients": [send.recipient for send, _ in dots],
-        "digest_ids": [send.digest_id for send, _ in dots],
-        "members": [None if send.digest_id is None or send.bytes_sha256 else len(send.members) for send, _ in dots],
-        "late_bys": [send.late_by for send, _ in dots],
-        "delayed_bys": [send.delayed_by for send, _ in dots],
-    }
-    return rows_as(execute(connection, "ledger/authorise", **values, **_policy(uncertainty)), Authorised)
+    mails = [
+        {
+            **{name: getattr(send, name) for name in _ENTERED},
+            "bytes_sha256": digest,
+            "members": None if send.digest_id is None or send.bytes_sha256 else len(send.members),
+        }
+        for send, digest in dots
+    ]
+    values = {"mails": json.dumps(mails, default=str), **_policy(uncertainty)}
+    return rows_as(execute(connection, "ledger/authorise", **values), Authorised)
 
 
 def record(connection: Connection, *, facts: Sequence[Fact]) -> dict[str, Recorded]:

@@ -59,8 +59,8 @@ LOCK_GUARDS = (
     Guard(
         "authorise waits for no lock of a snooze",
         "ledger/authorise",
-        "OF snooze SKIP LOCKED\n),\nentry",
-        "OF snooze\n),\nentry",
+        "SKIP LOCKED\n    ) AS snooze",
+        "\n    ) AS snooze",
         "tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[authorise-snooze]",
     ),
     Guard(

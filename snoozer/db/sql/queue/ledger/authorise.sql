@@ -4,68 +4,46 @@
 -- obstacle, for an entry that was sent, is in flight, is uncertain and on hold, or was made since the claim, nor for a
 -- digest whose members have changed. Snoozes, members and entries that another transaction has locked, perhaps to cancel
 -- them, are skipped, and get no dot. A late mail is entered with the reason, as far as known, and with the time that it
--- is late from: its promise, or the end of a rest; a second copy has the time of the first. The arrays are columns so
--- that the planner does not know their lengths, and keeps one plan for batches of any size: making a plan takes longer
--- than a batch.
-WITH given AS MATERIALIZED (
-    SELECT
-        CAST(:snooze_ids AS bigint[]) AS snooze_ids,
-        CAST(:claim_tokens AS uuid[]) AS claim_tokens,
-        CAST(:reminder_message_ids AS text[]) AS reminder_message_ids,
-        CAST(:digests AS text[]) AS digests,
-        CAST(:subjects AS text[]) AS subjects,
-        CAST(:sender_emails AS text[]) AS sender_emails,
-        CAST(:notes AS text[]) AS notes,
-        CAST(:zones AS text[]) AS zones,
-        CAST(:locales AS text[]) AS locales,
-        CAST(:recipients AS text[]) AS recipients,
-        CAST(:digest_ids AS bigint[]) AS digest_ids,
-        CAST(:members AS integer[]) AS members,
-        CAST(:late_bys AS interval[]) AS late_bys,
-        CAST(:delayed_bys AS text[]) AS delayed_bys
-),
-requested AS MATERIALIZED (
-    SELECT mail.*
-    FROM given
-    CROSS JOIN LATERAL unnest(
-        given.snooze_ids, given.claim_tokens, given.reminder_message_ids, given.digests, given.subjects,
-        given.sender_emails, given.notes, given.zones, given.locales, given.recipients, given.digest_ids, given.members,
-        given.late_bys, given.delayed_bys
-    ) AS mail (
-        snooze_id, claim_token, reminder_message_id, bytes_sha256, subject, sender_email, note, zone, locale, recipient,
-        digest_id, members, late_by, delayed_by
+-- is late from: its promise, or the end of a rest; a second copy has the time of the first. Rows are read one by one,
+-- so that a plan that is made while the tables are empty reads them by an index, too. With `updated_at = claimed_at`
+-- the planner would choose the index of claimed rows, which holds the claims of all workers.
+WITH requested AS MATERIALIZED (
+    SELECT *
+    FROM json_to_recordset(CAST(:mails AS json)) AS mail (
+        snooze_id bigint,
+        claim_token uuid,
+        reminder_message_id text,
+        bytes_sha256 text,
+        subject text,
+        sender_email text,
+        note text,
+        zone text,
+        locale text,
+        recipient text,
+        digest_id bigint,
+        members integer,
+        late_by interval,
+        delayed_by text
     )
 ),
 member AS MATERIALIZED (
     SELECT requested.digest_id
     FROM requested
     JOIN digest_members AS listed ON listed.digest_id = requested.digest_id
-    JOIN email_snoozes AS snooze ON snooze.id = listed.snooze_id
+    CROSS JOIN LATERAL (
+        SELECT snooze.id
+        FROM email_snoozes AS snooze
+        WHERE snooze.id = listed.snooze_id
+          AND NOT snooze.inactive
+          AND snooze.scheduled_for = listed.scheduled_for
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS promised
     WHERE requested.members IS NOT NULL
-      AND NOT snooze.inactive
-      AND snooze.scheduled_for = listed.scheduled_for
-    FOR NO KEY UPDATE OF snooze SKIP LOCKED
 ),
 promise AS MATERIALIZED (
     SELECT
-        snooze.id,
-        snooze.user_email,
-        snooze.message_id,
-        snooze.scheduled_for,
-        snooze.bucket,
-        snooze.claim_token,
-        snooze AS whole,
-        requested.reminder_message_id,
-        requested.bytes_sha256,
-        requested.subject,
-        requested.sender_email,
-        requested.note,
-        requested.zone,
-        requested.locale,
-        requested.recipient,
-        requested.late_by,
-        requested.delayed_by,
-        GREATEST(snooze.scheduled_for, snooze.deferred_until) AS late_from,
+        requested.*,
+        snooze.*,
         (
             SELECT entry.id
             FROM reminder_sends AS entry
@@ -75,30 +53,45 @@ promise AS MATERIALIZED (
               AND entry.channel = 'email'
         ) AS entry_id
     FROM requested
-    JOIN email_snoozes AS snooze ON snooze.id = requested.snooze_id
-    WHERE snooze.claim_token = requested.claim_token
-      AND snooze.lease_expires_at > clock_timestamp()
-      AND snooze.updated_at = snooze.claimed_at
-      AND requested.digest_id IS NOT DISTINCT FROM (
-          SELECT digest.id
-          FROM digests AS digest
-          WHERE digest.snooze_id = snooze.id
-            AND digest.scheduled_for = snooze.scheduled_for
-      )
-      AND COALESCE(
-          requested.members = (SELECT count(*) FROM member WHERE member.digest_id = requested.digest_id), TRUE
-      )
-    FOR NO KEY UPDATE OF snooze SKIP LOCKED
+    CROSS JOIN LATERAL (
+        SELECT
+            claimed.user_email,
+            claimed.message_id,
+            claimed.scheduled_for,
+            claimed.bucket,
+            claimed AS whole,
+            GREATEST(claimed.scheduled_for, claimed.deferred_until) AS late_from
+        FROM email_snoozes AS claimed
+        WHERE claimed.id = requested.snooze_id
+          AND claimed.claim_token = requested.claim_token
+          AND claimed.lease_expires_at > clock_timestamp()
+          AND claimed.updated_at IS NOT DISTINCT FROM claimed.claimed_at
+          AND requested.digest_id IS NOT DISTINCT FROM (
+              SELECT digest.id
+              FROM digests AS digest
+              WHERE digest.snooze_id = claimed.id
+                AND digest.scheduled_for = claimed.scheduled_for
+          )
+          AND COALESCE(
+              requested.members = (SELECT count(*) FROM member WHERE member.digest_id = requested.digest_id), TRUE
+          )
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS snooze
 ),
 entry AS MATERIALIZED (
-    SELECT existing.id
+    SELECT open.id
     FROM promise
-    JOIN reminder_sends AS existing ON existing.id = promise.entry_id
-    WHERE (existing.bytes_sha256 IS NULL OR existing.bytes_sha256 = promise.bytes_sha256)
-      AND snooze_send_is_open(
-          existing, :hold, :hold_for_operator, CAST(:max_resends AS integer), CAST(:lookups AS integer), :only_connected
-      )
-    FOR NO KEY UPDATE OF existing SKIP LOCKED
+    CROSS JOIN LATERAL (
+        SELECT existing.id
+        FROM reminder_sends AS existing
+        WHERE existing.id = promise.entry_id
+          AND (existing.bytes_sha256 IS NULL OR existing.bytes_sha256 = promise.bytes_sha256)
+          AND snooze_send_is_open(
+              existing, :hold, :hold_for_operator, CAST(:max_resends AS integer), CAST(:lookups AS integer),
+              :only_connected
+          )
+        FOR NO KEY UPDATE SKIP LOCKED
+    ) AS open
 )
 INSERT INTO reminder_sends AS send (
     snooze_id, user_email, message_id, scheduled_for, channel, bucket, reminder_message_id,
@@ -106,7 +99,7 @@ INSERT INTO reminder_sends AS send (
     locale, late_from, late_by, recipient
 )
 SELECT
-    promise.id,
+    promise.snooze_id,
     promise.user_email,
     promise.message_id,
     promise.scheduled_for,

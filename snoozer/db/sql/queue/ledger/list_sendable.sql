@@ -12,13 +12,13 @@ promise AS MATERIALIZED (
         snooze_promise(snooze) AS promised,
         snooze AS whole,
         (
-            SELECT entry.id
-            FROM reminder_sends AS entry
-            WHERE entry.user_email = snooze.user_email
-              AND entry.message_id = snooze.message_id
-              AND entry.scheduled_for = snooze_promise(snooze)
-              AND entry.channel = 'email'
-        ) AS entry_id
+            SELECT existing
+            FROM reminder_sends AS existing
+            WHERE existing.user_email = snooze.user_email
+              AND existing.message_id = snooze.message_id
+              AND existing.scheduled_for = snooze_promise(snooze)
+              AND existing.channel = 'email'
+        ) AS entry
     FROM given
     CROSS JOIN LATERAL unnest(given.ids) AS claim (id)
     JOIN email_snoozes AS snooze ON snooze.id = claim.id
@@ -115,7 +115,7 @@ SELECT
 FROM promise
 CROSS JOIN LATERAL snooze_obstacle(promise.whole) AS its
 LEFT JOIN accounts ON accounts.email = promise.user_email
-LEFT JOIN reminder_sends AS entry ON entry.id = promise.entry_id
+CROSS JOIN LATERAL (SELECT (promise.entry).*) AS entry
 CROSS JOIN LATERAL (
     SELECT
         CASE
@@ -141,6 +141,7 @@ WHERE its.obstacle IS NULL
   AND (
       entry.id IS NULL
       OR snooze_send_is_open(
-          entry, :hold, :hold_for_operator, CAST(:max_resends AS integer), CAST(:lookups AS integer), :only_connected
+          promise.entry, :hold, :hold_for_operator, CAST(:max_resends AS integer), CAST(:lookups AS integer),
+          :only_connected
       )
   )
