@@ -12,7 +12,6 @@ LOCK_GUARDS = (
             f"tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[{verb}-{row}]",
         )
         for noun, verb, row, rows in (
-            ("ledger", "authorise", "send", "OF existing"),
             ("ledger", "record", "send", "OF send"),
             ("ledger", "lock", "send", "UPDATE"),
             ("queue", "finalize", "snooze", "OF snooze"),
@@ -55,6 +54,13 @@ LOCK_GUARDS = (
         "AND message.returns_at IS NOT NULL",
         "AND FALSE",
         "tests/db/test_returns.py::test_a_finished_snooze_is_not_archived_before_its_message_is_back",
+    ),
+    Guard(
+        "authorise waits for no lock of a send",
+        "ledger/authorise",
+        "SKIP LOCKED\n    ) AS open",
+        "\n    ) AS open",
+        "tests/db/test_locked_rows.py::test_a_locked_row_is_not_waited_for[authorise-send]",
     ),
     Guard(
         "authorise waits for no lock of a snooze",

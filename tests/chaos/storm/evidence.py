@@ -7,6 +7,7 @@ trigger that the harness puts into its own database and that the product does no
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Self
 
@@ -66,6 +67,7 @@ class Entry:
     reminder_message_id: str | None = None
     bytes_sha256: str | None = None
     late: bool = False
+    late_by: timedelta | None = None
     events: tuple[str, ...] = ()
 
 
@@ -128,6 +130,7 @@ SELECT
     send.reminder_message_id,
     send.bytes_sha256,
     COALESCE(send.late, FALSE) AS late,
+    send.late_by,
     ARRAY(SELECT kind FROM snooze_events AS event WHERE event.snooze_id = snooze.id ORDER BY event.id) AS events
 FROM email_snoozes AS snooze
 LEFT JOIN reminder_sends AS send ON send.snooze_id = snooze.id AND send.channel = 'email'

@@ -10,8 +10,9 @@ wrong       messages with a mail that was too early, withdrawn, stale or misdate
 
 A duplicate is *marked* when the ledger recorded an `uncertain` for every copy after the first, and all copies have
 the ledger's Message-ID and sha256. Any other duplicate is *unmarked*, and that is a broken promise. `differing` are
-duplicates whose copies are not the same mail, but for what an operator sent again with an edited note (decision 0004:
-such a copy has the ledger's id and its new bytes); `forged` are sends that the ledger calls sent and no server has.
+duplicates whose copies are not the same mail, but for what an operator sent again with an edited note or more than
+five minutes late (decision 0004: such a copy has the ledger's id and its new bytes); `forged` are sends that the
+ledger calls sent and no server has.
 """
 
 from collections import Counter
@@ -150,28 +151,31 @@ def _unmarked(copied: Mapping[PromiseId, Sequence[Mail]], *, entries: Sequence[E
 
 
 def _differing(copied: Mapping[PromiseId, Sequence[Mail]], *, entries: Sequence[Entry]) -> set[Message]:
-    reactivated = {entry.reminder_message_id: entry.events.count("reactivated") for entry in entries}
+    by_name = {entry.reminder_message_id: entry for entry in entries}
     return {
         _message(promise)
         for promise, mails in copied.items()
-        if not _are_one_mail(mails, reactivated=reactivated.get(mails[0].message_id, 0))
+        if not _are_one_mail(mails, by_name.get(mails[0].message_id))
     }
 
 
 def _is_marked(mails: Sequence[Mail], entry: Entry | None, *, copies: Mapping[int, int]) -> bool:
     if entry is None or entry.bytes_sha256 != mails[-1].sha256:
         return False
-    if not _are_one_mail(mails, reactivated=entry.events.count("reactivated")):
+    if not _are_one_mail(mails, entry):
         return False
     return entry.events.count("uncertain") >= copies[entry.snooze_id]
 
 
-def _are_one_mail(mails: Sequence[Mail], *, reactivated: int) -> bool:
-    """The same id and the same bytes; other bytes with another note once for each time an operator reactivated it."""
+def _are_one_mail(mails: Sequence[Mail], entry: Entry | None) -> bool:
+    """The same id and the same bytes; other bytes with another note or lateness once for each time an operator
+    reactivated it."""
     if len({mail.message_id for mail in mails}) > 1:
         return False
     contents = {(mail.sha256, mail.wish) for mail in mails}
-    return len(contents) <= 1 + reactivated and len({wish for _, wish in contents}) == len(contents)
+    if entry is None or len(contents) > 1 + entry.events.count("reactivated"):
+        return len(contents) == 1
+    return entry.late_by is not None or len({wish for _, wish in contents}) == len(contents)
 
 
 def _message(promise: PromiseId) -> Message:

@@ -2,6 +2,7 @@
 
 import zlib
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -138,6 +139,10 @@ def test_other_bytes_are_no_crime_where_an_operator_sent_an_edited_note_and_nowh
     assert judge(Evidence(asked=[edited], mails=copies, entries=[by_itself])).differing == 1
     same_note = [copies[0], replace(copies[1], wish=0)]
     assert judge(Evidence(asked=[edited], mails=same_note, entries=[by_operator])).differing == 1
+    late = replace(by_operator, late_by=timedelta(minutes=6))
+    assert judge(Evidence(asked=[edited], mails=same_note, entries=[late])).keeps_the_promise
+    late_by_itself = replace(by_itself, late_by=timedelta(minutes=6))
+    assert judge(Evidence(asked=[edited], mails=same_note, entries=[late_by_itself])).differing == 1
 
 
 def test_equal_copies_that_are_not_the_ledgers_bytes_are_unmarked() -> None:
