@@ -52,7 +52,7 @@ storm: ## a thousand kills and worse, judged by what a mail server wrote down: v
 		tests/imap/test_reading_connections.py tests/imap/test_connected_mailbox.py \
 		tests/imap/test_many_mailboxes.py tests/imap/test_watching.py tests/process/test_digest_dies.py \
 		tests/process/test_canary.py tests/process/lab tests/process/test_cutover.py \
-		tests/process/test_ten_outages.py tests/process/test_ahead.py
+		tests/process/test_ten_outages.py tests/process/test_ahead.py tests/process/test_mail_rings.py
 
 schema: ## docs/schema.sql and docs/schema.md, after a new migration
 	@bin/setup dev

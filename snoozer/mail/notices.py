@@ -1,5 +1,6 @@
 """Composes the mails that are not reminders: notices about an account, answers, and notices in a mailbox."""
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -9,6 +10,18 @@ from snoozer.mail.compose import address_fields, fixed_fields, quoted
 from snoozer.mail.mime_writer import TEMPLATES, BodyTemplate, write_fields
 from snoozer.translations import gettext as _
 from snoozer.translations import speaking
+
+_ANSWER_ID = re.compile(r"<answer\.\d+\.\d+@")
+
+
+def answer_id(id: int, *, received_at: datetime, domain: str) -> str:
+    """The Message-ID of the answer to a mail."""
+    return f"<answer.{id}.{int(received_at.timestamp())}@{domain}>"
+
+
+def is_answer_id(message_id: str) -> bool:
+    """Whether a Snoozer, this or another one, gave this Message-ID to an answer."""
+    return _ANSWER_ID.match(message_id) is not None
 
 
 def compose_notice(

@@ -1,7 +1,8 @@
 """The mail that answers a person's mail: what was understood, and where to change or undo it. If it is sent again, it
 has the same bytes.
 
-Its marks keep other machines from answering it, and a Snoozer that gets it does nothing.
+Its marks keep other machines from answering it, and a Snoozer that gets it does nothing. If a machine answers it
+without such marks, its Message-ID (`doors.receive`) and the limits of `mail_acts/answer` end the loop.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from snoozer.db import mail_acts
 from snoozer.db.mail_acts import DueAnswer
 from snoozer.mail import headers, links
 from snoozer.mail.links import Link
-from snoozer.mail.notices import compose_notice
+from snoozer.mail.notices import answer_id, compose_notice
 from snoozer.notify.notice_mail import LEASE, MailSender
 from snoozer.translations import language_of
 
@@ -48,7 +49,7 @@ class AnswerSender(MailSender[DueAnswer]):
             mail_from=self.mail_from,
             instance=self.domain,
             now=due.received_at,
-            message_id=f"<answer.{due.id}.{int(due.received_at.timestamp())}@{self.domain}>",
+            message_id=answer_id(due.id, received_at=due.received_at, domain=self.domain),
             language=language_of(due.locale),
             answers=_valid_id(due.message_id),
             reply_to=reply_to,

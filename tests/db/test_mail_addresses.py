@@ -125,6 +125,18 @@ def test_machines_do_nothing(doors: MailDoors) -> None:
     assert (snoozes(doors), doors.answers(), doors.rows("SELECT id FROM messages")) == ([], [], [])
 
 
+@pytest.mark.parametrize("field", ["In-Reply-To", "References"])
+def test_the_answer_to_an_answer_of_any_snoozer_does_nothing(doors: MailDoors, field: str) -> None:
+    """It is an autoresponder's, also if it says nothing of being one: people's answers go to another address."""
+    mail = a_mail("We have your mail", fields=[f"{field}: <answer.7.1772784000@other.example>"])
+    assert doors.deliver(mail, f"3d+{key(doors)}@{DOMAIN}") == ["250 2.0.0 Kept"]
+    assert (snoozes(doors), doors.answers(), doors.rows("SELECT id FROM messages")) == ([], [], [])
+    assert doors.deliver(an_original(), f"3d+{key(doors)}@{DOMAIN}") == ["250 2.0.0 Kept"]
+    [answer] = doors.answers()
+    assert doors.deliver(a_mail("x", fields=[f"{field}: {answer['Message-ID']}"]), f"3d+{key(doors)}@{DOMAIN}")
+    assert (len(snoozes(doors)), doors.answers()) == (1, [])
+
+
 @pytest.mark.parametrize(
     "fields",
     [

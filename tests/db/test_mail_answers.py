@@ -119,16 +119,29 @@ def test_a_message_that_was_snoozed_again_is_left(doors: MailDoors) -> None:
 
 
 def test_a_mail_that_is_not_understood_gets_suggestions_five_times_an_hour(doors: MailDoors) -> None:
-    id = a_sent_reminder(doors.engine)
-    for number in range(8):
-        line = f"Thanks {number}, I will look at it"
-        assert doors.deliver(a_mail(line), doors.answer_address(id)) == ["250 2.0.0 Kept"]
+    addresses = [doors.answer_address(a_sent_reminder(doors.engine)) for _ in range(8)]
+    for address in addresses:
+        assert doors.deliver(a_mail("Thanks, I will look at it"), address) == ["250 2.0.0 Kept"]
     sent = doors.answers()
     answers = [text_of(answer) for answer in sent]
     assert len(answers) == 5
-    assert {answer["Reply-To"] for answer in sent} == {doors.answer_address(id)}
+    assert {answer["Reply-To"] for answer in sent} == set(addresses[:5])
     assert all("not understood" in answer and "tomorrow" in answer for answer in answers)
     assert doors.events() == []
+
+
+def test_mails_to_one_reminder_that_are_not_understood_are_answered_once_an_hour(doors: MailDoors) -> None:
+    """An autoresponder that is not recognised answers the suggestions, too."""
+    address = doors.answer_address(a_sent_reminder(doors.engine))
+    for number in range(3):
+        assert doors.deliver(a_mail(f"We gave your mail the number {number}"), address) == ["250 2.0.0 Kept"]
+    assert ["gets no answer" in text_of(answer) for answer in doors.answers()] == [True]
+    doors.deliver(a_mail("3d"), address)
+    assert ["Snoozed: " in text_of(answer) for answer in doors.answers()] == [True], "what is understood is answered"
+    with doors.engine.begin() as connection:
+        connection.exec_driver_sql("UPDATE mail_acts SET received_at = received_at - INTERVAL '61 minutes'")
+    doors.deliver(a_mail("We have your mail"), address)
+    assert len(doors.answers()) == 1
 
 
 QUOTES = ("> done", "> 3d\n> cancel", f"{marked()}\n", "-- \ndone", "On Friday, Snoozer wrote:\n> done", "", "3")

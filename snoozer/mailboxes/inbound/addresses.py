@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import ClassVar
 
 from sqlalchemy import Connection, select
 
@@ -35,6 +36,7 @@ _PROBER = Person(email="", zone="UTC", locale="en_GB")
 class AddressDoor:
     """An address with a time, and with the key of a person or without one."""
 
+    takes_replies: ClassVar[bool] = False
     site: Site
     phrase: str
     person: Person | None

@@ -6,6 +6,7 @@ Until that occurrence leaves, an answer acts on the snooze while it promises tha
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import ClassVar
 
 from sqlalchemy import Connection, select
 
@@ -29,6 +30,7 @@ from snoozer.translations import gettext as _
 
 ROUTE = "answer"
 NO_LINE = N_("Write one line above the quoted mail: a time or a word.")
+NO_SECOND = N_("If another one within an hour is not understood, it gets no answer.")
 
 WORDS = {
     **dict.fromkeys(("done", "erledigt", "fertig"), "done"),
@@ -42,6 +44,7 @@ WORDS = {
 class AnswerDoor:
     """The address to which one reminder is answered."""
 
+    takes_replies: ClassVar[bool] = True
     person: Person
     link: Link
 
@@ -56,7 +59,8 @@ class AnswerDoor:
             word, time = _read(mail)
         except SnoozeError as error:
             unread = doors.unread(error)
-            return replace(bound, understood=False, words=unread.words)
+            text = f"{unread.words['text']} {_(NO_SECOND)}"
+            return replace(bound, understood=False, words={**unread.words, "text": text})
         mail.spend(1)
         try:
             text = _perform(connection, self.link, mail, word=word, time=time)

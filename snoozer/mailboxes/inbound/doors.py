@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from sqlalchemy import Connection
 
 from snoozer.db import mail_acts
 from snoozer.db.mail_acts import Heard
 from snoozer.db.statements import database_time
-from snoozer.mail import message_parser
+from snoozer.mail import message_parser, notices
 from snoozer.mailboxes.inbox import Person
 from snoozer.snoozes import input
 from snoozer.snoozes.input import SnoozeError
@@ -60,7 +60,10 @@ NO_DOORS = Site()
 
 
 class Door(Protocol):
-    """The act of mail to one address."""
+    """The act of mail to one address. `takes_replies` if people answer Snoozer's answers there; at other addresses an
+    autoresponder does, even if the mail has no other sign of one."""
+
+    takes_replies: ClassVar[bool]
 
     def owner(self, connection: Connection, *, original: bytes) -> Person | None:
         """The person who acts by this mail; None if the mail does not prove who that is."""
@@ -81,7 +84,7 @@ def receive(
 ) -> None:
     """Have a mail act, and enter its answer. A mail that comes again does nothing."""
     head = message_parser.parse_reply(original, has_null_sender=has_null_sender)
-    if head.automatic:
+    if head.automatic or (not door.takes_replies and any(map(notices.is_answer_id, head.answers))):
         return
     sha256 = hashlib.sha256(original + address.lower().encode()).hexdigest()
     id = mail_acts.begin(connection, email=person.email, sha256=sha256)

@@ -246,6 +246,27 @@ MAIL_GUARDS = (
         "tests/mail/test_lmtp_server.py::test_commands_without_a_message_end_the_session",
     ),
     Guard(
+        "mail of machines acts at no address",
+        "snoozer/mailboxes/inbound/doors.py",
+        "if head.automatic or (",
+        "if (",
+        "tests/db/test_mail_addresses.py::test_machines_do_nothing",
+    ),
+    Guard(
+        "an answer to an answer acts at no address with a time",
+        "snoozer/mailboxes/inbound/doors.py",
+        "any(map(notices.is_answer_id, head.answers))",
+        "False",
+        "tests/db/test_mail_addresses.py::test_the_answer_to_an_answer_of_any_snoozer_does_nothing",
+    ),
+    Guard(
+        "mails to one reminder that are not understood are answered once an hour",
+        "mail_acts/answer",
+        "                :understood\n                OR count(*)",
+        "                TRUE\n                OR count(*)",
+        "tests/db/test_mail_answers.py::test_mails_to_one_reminder_that_are_not_understood_are_answered_once_an_hour",
+    ),
+    Guard(
         "a reminder that came back is evidence",
         "snoozer/mailboxes/inbox.py",
         "    mailbox_store.store(connection, user_email=user_email, envelope=envelope, original=original, "

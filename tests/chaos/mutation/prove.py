@@ -13,7 +13,7 @@ from tests.chaos.mutation.guard import Guard
 from tests.chaos.mutation.guards import GUARDS
 
 ROOT = Path(__file__).resolve().parents[3]
-PARTS = ("snoozer", "bench", "fakes", "tests", "migrations", "templates", "static", "pyproject.toml")
+PARTS = ("snoozer", "bench", "fakes", "tests", "migrations", "templates", "static", "locale", "pyproject.toml")
 AT_ONCE = 2
 RED = 1
 # A test that hangs without its guard has failed: pytest-timeout ends its process with 1.

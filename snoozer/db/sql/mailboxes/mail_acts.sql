@@ -1,10 +1,19 @@
 -- name: answer
 -- Save what a mail did, and have it answered: at most `most` answers of its kind, understood or not, in an hour, and four
--- times as many in a day, because some autoresponders cannot be recognised.
+-- times as many in a day, because some autoresponders cannot be recognised. They answer the answer, too, so of mails that
+-- were not understood, only one an hour is answered for each occurrence.
 WITH earlier AS (
     SELECT
         count(*) FILTER (WHERE other.received_at > CURRENT_TIMESTAMP - INTERVAL '1 hour') < :most
-            AND count(*) < 4 * :most AS are_few
+            AND count(*) < 4 * :most
+            AND (
+                :understood
+                OR count(*) FILTER (
+                    WHERE other.received_at > CURRENT_TIMESTAMP - INTERVAL '1 hour'
+                      AND other.snooze_id = :snooze_id
+                      AND other.scheduled_for = :scheduled_for
+                ) = 0
+            ) AS are_few
     FROM mail_acts AS other
     WHERE other.account_id = (SELECT account_id FROM mail_acts WHERE id = :id)
       AND other.id <> :id
