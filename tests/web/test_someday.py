@@ -55,6 +55,7 @@ def test_the_sheet_takes_it_and_the_list_has_a_heading_for_it(ann: FlaskClient, 
         if address == "/":
             assert listed.index("Has a date") < listed.index('<h2 class="day">Someday</h2>')
     shown = ann.get("/snoozes/1").text
+    assert '<b>someday</b><span class="when"><span>no date</span>' in shown
     assert '<span class="hero">Someday</span>' in shown
     assert "Give it an end" not in shown
 
