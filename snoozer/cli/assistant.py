@@ -176,7 +176,7 @@ class Tools:
                 note=note or None,
                 conversation=not alone,
             )
-            return _done(made, f"Snooze {made.id} is made. It comes back {made.reading}")
+            return _done(made, f"Snooze {made.id} is made. {_comes_back(made)}")
 
         return self._answer(ctx, work)
 
@@ -199,13 +199,11 @@ class Tools:
             before = client.get(_one(snooze))
             if when is not None:
                 reading = _read(client, when)
-                if before.repeats and occurrence is None and reading.kind != "recurring":
+                if _repeats(before) and occurrence is None and reading.kind != "recurring":
                     raise Question("It repeats. Only its next time, or every time from it on?", snoozes=[before])
             kept = KEPT if note is None else note or None
             after = client.change(before.id, when=when, occurrence=occurrence, note=kept, if_match=before.etag)
-            summary = (
-                f"Snooze {after.id} is changed. It comes back {after.reading} It was to come back {before.reading}"
-            )
+            summary = f"Snooze {after.id} is changed. {_comes_back(after)} Before: {before.reading}"
             return _done(after, summary)
 
         return self._answer(ctx, work)
@@ -222,11 +220,11 @@ class Tools:
 
         def work(client: Client) -> Answer:
             before = client.get(_one(snooze))
-            if before.repeats and occurrence is None:
+            if _repeats(before) and occurrence is None:
                 raise Question("It repeats. Cancel only its next time, or all of them?", snoozes=[before])
             if occurrence == "next":
                 after = client.skip(before.id, if_match=before.etag)
-                return _done(after, f"The next time of snooze {after.id} is left out. It comes back {after.reading}")
+                return _done(after, f"The next time of snooze {after.id} is left out. {_comes_back(after)}")
             after = client.cancel(before.id, if_match=before.etag)
             return _done(after, f"Snooze {after.id} is cancelled: it does not come back at its time.")
 
@@ -336,6 +334,19 @@ def _times(client: Client, phrases: Iterable[str]) -> list[Time]:
         except Invalid:
             continue
     return found
+
+
+def _is_someday(snooze: Snooze) -> bool:
+    return (snooze.recurrence or {}).get("kind") == "someday"
+
+
+def _repeats(snooze: Snooze) -> bool:
+    """Whether an act has to say which times it means. The reviews of someday are no times at which it comes back."""
+    return snooze.repeats is not None and not _is_someday(snooze)
+
+
+def _comes_back(snooze: Snooze) -> str:
+    return f"It has no date: {snooze.reading}" if _is_someday(snooze) else f"It comes back {snooze.reading}"
 
 
 def _time(phrase: str, reading: Reading) -> Time:

@@ -258,3 +258,6 @@ def test_the_sheet_says_how_many_leave_and_offers_one_alone(
     assert {row.message_id for row in place.rows("SELECT message_id FROM messages")} == {
         f"<{number}@mail.example>" for number in (1, 2, 3)
     }
+    [snooze] = place.rows("SELECT id FROM email_snoozes")
+    page.goto(f"/snoozes/{snooze.id}")
+    expect(page.get_by_text(count)).to_be_visible()

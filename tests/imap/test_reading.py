@@ -127,3 +127,10 @@ def test_counts_are_of_all_folders(mailbox: Mailbox) -> None:
             counts = connection.counts(names)
             assert (counts["INBOX"].total, counts["INBOX"].unread) == (3, 2)
             assert counts.keys() == set(names)
+
+
+def test_a_message_that_came_into_the_selected_folder_is_counted(mailbox: Mailbox) -> None:
+    with mailbox.open() as connection:
+        connection.examine("INBOX")
+        mailbox.fill("INBOX", [a_message(1)])
+        assert connection.counts(["INBOX"])["INBOX"].unread == 1

@@ -44,7 +44,7 @@ def test_a_name_that_is_no_time_says_so(ann: FlaskClient, engine: Engine, name: 
 def test_a_suggestion_is_a_link_that_shows_its_meaning(ann: FlaskClient, engine: Engine) -> None:
     id = a_mailbox(engine)
     page = ann.get(f"/settings/mailboxes/{id}", query_string={"folder": "until they reply"}).text
-    [first, *_] = re.findall(r'<a class="button" href="([^"#]+)#how">', page)
+    [first, *_] = re.findall(r'<a class="button" href="([^"#]+)#dry-run">', page)
     assert "As soon as someone replies, or else: " in ann.get(html.unescape(first)).text
 
 

@@ -69,7 +69,7 @@ def test_without_the_setting_there_is_no_form_and_nothing_is_added(
 def test_an_address_that_cannot_be_used_is_refused_and_kept_in_its_field(url: str, ann: FlaskClient) -> None:
     answer = ann.post(f"{PAGE}/services", data={"service": "ntfy", "url": url, "token": "tk_typed"})
     assert answer.status_code == 422
-    assert "no address of this service" in answer.text
+    assert "no address of this service that can be used. It looks like https://ntfy.sh/topic." in answer.text
     assert f'value="{url}" aria-invalid="true"' in answer.text
     assert "tk_typed" not in answer.text
 

@@ -1,5 +1,7 @@
 """Someday on the pages and by every door that takes a phrase; its person chooses the day of the review."""
 
+import re
+
 import pytest
 from flask import Flask
 from flask.testing import FlaskClient
@@ -38,11 +40,14 @@ def test_the_sheet_takes_it_and_the_list_has_a_heading_for_it(ann: FlaskClient, 
     path = f"/mailbox/{message}/snooze"
     read = ann.post(path, data={"phrase": "someday", "act": "read"})
     assert "Someday, reviewed every Friday at 09:00" in read.text
+    assert "you look through it in" in read.text and "first in" not in read.text
     posted = {"phrase": "someday", "act": "snooze"} | shown_reading(read)
     page = ann.post(path, data=posted, follow_redirects=True).text
     assert "Someday, reviewed every Friday at 09:00." in page
     assert is_for_someday(engine)
-    assert "the next comes back" not in ann.get("/").text
+    home = ann.get("/").text
+    assert "the next comes back" not in home
+    assert 'class="chip asleep"' not in home
     a_snooze(engine, remind_at=now() + 2 * HOUR, subject="Has a date")
     for address in ("/", "/?q=figures", "/mailbox?folder=snoozed"):
         listed = ann.get(address).text
@@ -50,8 +55,18 @@ def test_the_sheet_takes_it_and_the_list_has_a_heading_for_it(ann: FlaskClient, 
         if address == "/":
             assert listed.index("Has a date") < listed.index('<h2 class="day">Someday</h2>')
     shown = ann.get("/snoozes/1").text
+    assert '<b>someday</b><span class="when"><span>no date</span>' in shown
     assert '<span class="hero">Someday</span>' in shown
     assert "Give it an end" not in shown
+
+
+def test_the_sheet_shows_the_first_time_of_a_ladder_and_what_ends_it(ann: FlaskClient, engine: Engine) -> None:
+    path = f"/mailbox/{a_kept_message(engine)}/snooze"
+    phrase = {"phrase": "in 2 days, then in 3 more, if no reply"}
+    read = ann.post(path, data=phrase | {"act": "read"})
+    assert re.search(r'<p class="reading-words"><b>(?!Once more)[^<]+</b> <span class="quiet">in 2 days', read.text)
+    page = ann.post(path, data=phrase | {"act": "snooze"} | shown_reading(read), follow_redirects=True).text
+    assert "unless it is done. A reply ends it." in page
 
 
 def test_the_day_is_chosen_on_the_page_of_the_day(ann: FlaskClient, engine: Engine) -> None:

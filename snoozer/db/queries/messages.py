@@ -220,6 +220,12 @@ def located(connection: Connection, *, user_email: str, message_id: str, at_home
     return connection.execute(found.where(MailboxMessage.place == "home") if at_home else found).first()
 
 
+def awaited(connection: Connection, *, snooze_id: int) -> int:
+    """How many messages in connected mailboxes a snooze returns, several if it is of a conversation."""
+    its = and_(MailboxMessage.snooze_id == snooze_id, ~MailboxMessage.is_kept, MailboxMessage.returns_at.is_not(None))
+    return connection.execute(select(func.count()).select_from(MailboxMessage).where(its)).scalar_one()
+
+
 def not_entered(connection: Connection, *, user_email: str, message_ids: Collection[str]) -> Sequence[Found]:
     """The live snoozes of these messages that programs made, and that are in no connected mailbox."""
     its_entry = exists().where(

@@ -158,7 +158,9 @@ class Connection:
         return self.select(name, command="EXAMINE")
 
     def counts(self, names: Collection[str]) -> dict[str, Count]:
-        """How many messages are in the folders, as far as the server can say it cheaply."""
+        """How many messages are in the folders, as far as the server can say cheaply. NOOP updates the selected one."""
+        if self.selected is not None:
+            self.check()
         return folders.counts(self._session, names, selected=self.selected)
 
     def statuses(self, names: Collection[str]) -> dict[str, Status]:

@@ -90,6 +90,7 @@ def snooze_page(
         "snoozes/show.html",
         row=row,
         message_url=_message_url(connection, row),
+        count=messages.awaited(connection, snooze_id=id),
         history=history_lines(events, sends, times),
         phrase_text=phrase_text(row, events, times=times),
         sent=was_it_sent(row, sends, times=times),

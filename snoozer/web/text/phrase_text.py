@@ -85,6 +85,7 @@ def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ende
         when = times.inline(reminder_time.remind_at)
     else:
         when = f"{times.inline(arrival.at)}, {_(REST_ENDS[arrival.reason])}"
+    is_ladder = (reminder_time.recurrence or {}).get("kind") == "ladder"
     if is_someday(reminder_time):
         until = recurrence_text(reminder_time.recurrence or {}, times)
     elif reminder_time.recurrence is not None:
@@ -92,7 +93,9 @@ def asleep_until_text(reminder_time: ReminderTime, times: TimeFormatter, *, ende
         until = _("Asleep until %(when)s, then %(repeats)s", when=when, repeats=repeats)
     else:
         until = _("Asleep until %(when)s", when=when)
-    if unless := _UNLESS_REPLIED.get(reminder_time.reply_policy or ""):
+    if is_ladder and reminder_time.reply_policy == "cancel_on_reply":
+        until = _("%(when)s. A reply ends it", when=until)
+    elif unless := _UNLESS_REPLIED.get(reminder_time.reply_policy or ""):
         until = f"{until}, {_(unless)}"
     return f"{until}.{'' if ended is None else f' {recurrence_ended_text(ended, times)}'}"
 

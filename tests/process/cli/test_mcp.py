@@ -168,6 +168,16 @@ def test_quotas_are_those_of_the_api(place: Place, settings: Settings) -> None:
     assert len(place.rows()) == 2
 
 
+def test_someday_has_no_time_that_an_act_could_mean(place: Place) -> None:
+    async def acts(call: Call, _: Client) -> list[Reply]:
+        made = await call("snooze", when="someday", subject="Lease")
+        return [made, await call("change", snooze=made.snooze, when="in 3 days")]
+
+    made, moved = over_stdio(place.environ, acts)
+    assert "It has no date: Someday" in made.text
+    assert (moved.refused, "It comes back" in moved.text) == (False, True)
+
+
 def test_settings_that_are_wrong_end_in_one_sentence(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNOOZER_HOME", str(place.home))
     for name in ("DATABASE_URL", "BASE_URL", "SNOOZER_TOKEN"):

@@ -33,6 +33,11 @@ FIELDS = {
     ("telegram", "chat"): (N_("Number of the chat, or @name of the channel"), "-1001234567890"),
     ("apprise", "url"): (N_("Address of the configuration"), "https://apprise.example/notify/key"),
 }
+# Other services with an address of this kind.
+OTHERS = {
+    "slack": N_("Mattermost and Rocket.Chat, too"),
+    "apprise": N_("for many other services"),
+}
 PROBLEMS = {
     "refused": N_("It does not accept notifications from here. Check its address and token, and add it again."),
     "key": N_("Its address can no longer be read here. Remove it, and add it again."),
@@ -40,7 +45,7 @@ PROBLEMS = {
 }
 NOT_ADDED = {
     "service": N_("The operators of this Snoozer do not allow this service."),
-    "url": N_("That is no address of this service that can be used: it begins with https://, as in the example."),
+    "url": N_("That is no address of this service that can be used. It looks like %(example)s."),
     "token": N_("That is no token of this service."),
     "client": N_("That is no token of a client."),
     "chat": N_("That is no number of a chat, and no name of a channel."),
@@ -58,6 +63,8 @@ def index(account: Account) -> ResponseReturnValue:
 def _list(account: Account, *, error: str | None = None) -> str:
     with context.transaction() as connection:
         rows = devices.of_account(connection, account_id=account.id)
+    chosen = request.form.get("service", "")
+    _label, example = FIELDS.get((chosen, "url"), ("", ""))
     return render_template(
         "people/devices/list.html",
         devices=rows,
@@ -65,10 +72,11 @@ def _list(account: Account, *, error: str | None = None) -> str:
         services=SERVICES,
         allowed=context.settings().channels,
         fields=FIELDS,
+        others=OTHERS,
         problems=PROBLEMS,
         hears_alarms=account.may("view"),
-        chosen=request.form.get("service"),
-        error=None if error is None else _(NOT_ADDED[error]),
+        chosen=chosen,
+        error=None if error is None else _(NOT_ADDED[error], example=example),
         error_field=error if error in {"url", "token", "client", "chat"} else None,
     )
 

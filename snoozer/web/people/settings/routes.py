@@ -9,6 +9,7 @@ from sqlalchemy import Connection
 from snoozer.db import accounts
 from snoozer.db.models import Account
 from snoozer.db.queries import pauses as queries
+from snoozer.notify.services import SERVICES
 from snoozer.operators import pauses
 from snoozer.people import accounts as sessions
 from snoozer.people import addresses
@@ -298,6 +299,7 @@ def _page(
         addresses=_mail_addresses(account),
         goes_to=next(own.email for own in addresses.list_all(connection, account_id=account.id) if own.gets_mail),
         sessions=sessions.list_sessions(connection, account_id=account.id, session=get_cookie("session") or ""),
+        services=", ".join(SERVICES[name].label for name in context.settings().channels),
         max_presets=preset_form.MAX_PRESETS,
         max_label_length=preset_form.MAX_LABEL_LENGTH,
     )
