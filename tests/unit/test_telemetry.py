@@ -280,7 +280,7 @@ def test_all_gauges_together_execute_each_query_once(engine: Engine) -> None:
     event.listen(watched, "before_cursor_execute", lambda *args: executed.append(args[2]))
     data = gauges_of(watched).get_metrics_data()
     assert data is not None
-    queries = [statement for statement in executed if not statement.startswith("-- Limit how long")]
+    queries = [statement for statement in executed if not statement.startswith("-- session/limits\n")]
     assert len(data.resource_metrics[0].scope_metrics[0].metrics) > len(queries) == QUERIES
     watched.dispose()
 
