@@ -33,7 +33,7 @@ def names() -> list[str]:
 
 def promise(name: str) -> str:
     """The promise of a query: the first line of its file."""
-    return statements.statement(f"support/{name}").text.splitlines()[0].removeprefix("-- ")
+    return statements.sources()[f"support/{name}"].text.splitlines()[0].removeprefix("-- ")
 
 
 def read(
