@@ -8,12 +8,19 @@ from sqlalchemy import Engine, text
 
 from snoozer.cli import server_findings as doctor
 from snoozer.cli.finding import Finding
-from snoozer.db.engine import make_engine
+from snoozer.db.engine import autocommit, make_engine
 from snoozer.settings import Settings
 from tests.factories import a_snooze
 
 NO_TIME = timedelta(0)
 TAKES = "SELECT current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int"
+
+
+@pytest.fixture(autouse=True)
+def vacuumed(engine: Engine) -> None:
+    """No dead rows of the tests before: nothing else vacuums this server."""
+    with autocommit(engine) as connection:
+        connection.execute(text("VACUUM"))
 
 
 def findings(engine: Engine, settings: Settings, *, alive: int = 1) -> dict[str, Finding]:
