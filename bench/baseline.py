@@ -21,6 +21,7 @@ from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 from bench import mails
 from snoozer.db.engine import PLAN_MAX_USES
 from snoozer.db.statements import statement
+from snoozer.queue.ledger import ENTERED
 from snoozer.queue.reminder import Send
 
 LEASE = timedelta(seconds=90)
@@ -146,11 +147,7 @@ def claim_values(*, batch: int, worker: str) -> dict[str, object]:
 
 def authorise(database: "psycopg.Connection[Any]", sends: list[dict[str, Any]]) -> None:
     """Authorise the final dots of a batch."""
-    names = (
-        *("snooze_id", "claim_token", "reminder_message_id", "digest_id"),
-        *("subject", "sender_email", "note", "zone", "locale", "recipient", "late_by", "delayed_by"),
-    )
-    mails = [{"bytes_sha256": "0" * 64, **{name: send[name] for name in names}} for send in sends]
+    mails = [{"bytes_sha256": "0" * 64, **{name: send[name] for name in ENTERED}} for send in sends]
     database.execute(sql("ledger/authorise"), {"mails": json.dumps(mails, default=str)} | POLICY)
 
 

@@ -20,7 +20,7 @@ from snoozer.queue.limits import MAX_RESENDS
 from snoozer.queue.reminder import Claim, Send, UncertainPolicy
 
 # The fields of a mail that its entry keeps.
-_ENTERED = (
+ENTERED = (
     *("snooze_id", "claim_token", "reminder_message_id", "digest_id", "recipient"),
     *("subject", "sender_email", "note", "zone", "locale", "late_by", "delayed_by"),
 )
@@ -180,7 +180,7 @@ def authorise(
     """
     mails = [
         {
-            **{name: getattr(send, name) for name in _ENTERED},
+            **{name: getattr(send, name) for name in ENTERED},
             "bytes_sha256": digest,
             "members": None if send.digest_id is None or send.bytes_sha256 else len(send.members),
         }
