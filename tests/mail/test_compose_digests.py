@@ -14,7 +14,7 @@ from snoozer.queue.reminder import Member, Send
 from snoozer.translations import speaking
 from tests.mail.composed import KEYS, LINKABLE, PROMISED, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
-from tests.mail.hostile import HOSTILE
+from tests.mail.hostile import FULL, HOSTILE
 
 ACTS = ("done", "tomorrow-20260307T0700Z", "next-week-20260309T0700Z", "again")
 SITE = "https://snoozer.example/r/"
@@ -97,7 +97,9 @@ def test_it_is_in_the_language_of_its_send_alone(a_digest: Sends) -> None:
         assert reminder(a_digest()) == english
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=60, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=5_000 if FULL else 60, deadline=None
+)
 @given(
     subject=HOSTILE | st.none(),
     sender=HOSTILE | st.none(),

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.mail.composed import LINKABLE, Page, bodies, opened, reminder
 from tests.mail.conftest import Sends
-from tests.mail.hostile import HOSTILE, HOSTILE_SUBJECT
+from tests.mail.hostile import FULL, HOSTILE, HOSTILE_SUBJECT
 
 # The sender's address, which people copy.
 PLAIN_ADDRESS = re.compile(r"(?<![\w.@/:])(?!www\.)[a-z0-9][a-z0-9._+-]*@(?:[a-z0-9-]+\.)+[a-z]{2,}", re.IGNORECASE)
@@ -24,7 +24,9 @@ def test_the_hostile_subject_injects_nothing(a_send: Sends) -> None:
     assert "h1" not in Page(bodies(mail)[1]).tags
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200, deadline=None)
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=5_000 if FULL else 200, deadline=None
+)
 @given(
     subject=HOSTILE | st.none(),
     sender=HOSTILE | st.none(),
