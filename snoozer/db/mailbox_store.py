@@ -89,7 +89,7 @@ class Sighting:
 class Entry:
     """A message that is or was snoozed, or was moved elsewhere: where it is (`place`, `folder`), where it should be
     (`wanted`), the move that began (`moving_to`), when it returns, and whether its return `marks_unread`. We marked it
-    as read while it sleeps if it `was_unread`."""
+    as read while it sleeps if it `was_unread`. Its snooze lacks a subject or a sender if it is `nameless`."""
 
     id: int
     user_email: str
@@ -115,6 +115,7 @@ class Entry:
     is_due: bool
     marks_unread: bool = True
     was_unread: bool = False
+    nameless: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,8 +370,7 @@ def others(connection: Connection, *, id: int) -> tuple[bool, bool]:
 
 def forget_given_back(connection: Connection, *, mailbox_id: int, domain: str, fence: int) -> None:
     """Forget messages that belong to no snooze, have ids of this domain and are back."""
-    values = {"mailbox_id": mailbox_id, "domain": domain, "fence": fence}
-    execute(connection, "messages/forget_given_back", **values)
+    execute(connection, "messages/forget_given_back", mailbox_id=mailbox_id, domain=domain, fence=fence)
 
 
 def next_returns(connection: Connection, *, owner: str) -> dict[int, float]:

@@ -215,6 +215,12 @@ def enqueue_many(
     return [(row.message_id, row.id) for row in execute(connection, "queue/enqueue_many", **values)]
 
 
+def describe(connection: Connection, found: Mapping[int, tuple[str | None, str | None]]) -> None:
+    """Fill in the subject and the sender of live snoozes that have none, by their ids; no promise changes."""
+    rows = [{"id": id, "subject": subject, "sender_email": sender} for id, (subject, sender) in found.items()]
+    execute(connection, "queue/describe", found=json.dumps(rows))
+
+
 def returning(connection: Connection, *, ids: Collection[int]) -> set[int]:
     """Returns the ids of the snoozes whose message returns to a mailbox by now."""
     return set(execute(connection, "peek/returning", ids=list(ids)).scalars())

@@ -193,6 +193,10 @@ ACTS: list[tuple[str, Callable[[Engine, Claim], object]]] = [
         transactional(lambda connection, held: queue.defer(connection, held=one(held), delays=[HOUR])),
     ),
     (
+        "describe",
+        transactional(lambda connection, held: db.describe(connection, {held.id: ("Lease", "bob@mail.example")})),
+    ),
+    (
         "deliver_now",
         transactional(lambda connection, held: queue.deliver_now(connection, user_email=ANN, batch_size=9)),
     ),

@@ -134,6 +134,30 @@ def test_a_request_puts_its_message_away(place: Place, api: FlaskClient) -> None
 
 
 @on_both
+def test_a_row_without_a_subject_gets_that_of_its_message(place: Place, caplog: pytest.LogCaptureFixture) -> None:
+    lease, given = "<lease@mail.example>", "<given@mail.example>"
+    for id, subject in ((lease, "=?utf-8?Q?Miete_f=C3=BCr_Mai?="), (given, "Theirs")):
+        place.program.deliver(an_original(message_id=id, subject=subject, sender="Eve <eve@mail.example>"))
+    insert(place, given)
+    place.run("UPDATE email_snoozes SET subject = 'Ours'")
+    insert(place, lease)
+    promises = place.rows("SELECT id, remind_at, scheduled_for FROM email_snoozes ORDER BY id")
+    started(place)
+    place.eventually(lambda: place.asleep() == 2)
+    named = "SELECT message_id, subject, sender_email FROM email_snoozes WHERE NOT inactive ORDER BY id"
+    eve = "eve@mail.example"
+    assert place.rows(named) == [(given, "Ours", eve), (lease, "Miete für Mai", eve)]
+    assert place.rows("SELECT id, remind_at, scheduled_for FROM email_snoozes ORDER BY id") == promises
+    place.make_due()
+    place.eventually(lambda: not place.rows("SELECT 1 FROM messages WHERE returns_at IS NOT NULL"))
+    place.run("UPDATE email_snoozes SET inactive = TRUE, outcome = 'sent', finished_at = now()")
+    insert(place, lease)
+    place.eventually(lambda: place.asleep() == 1)
+    assert place.rows(named) == [(lease, "Miete für Mai", eve)], "known from the snooze before"
+    assert "Miete" not in caplog.text
+
+
+@on_both
 def test_a_filed_message_returns_to_its_folder(place: Place) -> None:
     projects = place.folder("Projects")
     place.program.create(projects)

@@ -8,12 +8,14 @@ from itertools import groupby
 
 from snoozer.db import mailbox_store
 from snoozer.db.mailbox_store import Entry, Target, Where
+from snoozer.mail import headers
 from snoozer.mailboxes.imap import folder_meanings
 from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.imap.messages import RETURNED, SEEN, Head
 from snoozer.mailboxes.imap.move import Arrival, Place
 from snoozer.mailboxes.sync.flags import leave_flagged, take_off
 from snoozer.mailboxes.sync.session import INBOX, OwnerChanged, Session, fingerprint
+from snoozer.queue import changes
 
 log = logging.getLogger(__name__)
 
@@ -162,6 +164,27 @@ def marked_as_deleted(session: Session, entries: Sequence[Entry]) -> list[Entry]
         marked = {head.uid for head in session.imap.heads([entry.uid for entry in there]) if head.deleted}
         found += [entry for entry in there if entry.uid in marked]
     return found
+
+
+def describe(session: Session, entries: Iterable[Entry]) -> None:
+    """Fill in the subject and the sender of nameless snoozes from their messages, which are about to be moved."""
+    names: dict[int, tuple[str | None, str | None]] = {}
+    nameless = [entry for entry in entries if entry.nameless]
+    for (folder, uidvalidity), group in groupby(sorted(nameless, key=_place), key=_place):
+        snoozes = {entry.uid: entry.snooze_id for entry in group}
+        try:
+            is_there = session.imap.select(folder).uidvalidity == uidvalidity
+            heads = session.imap.heads(snoozes) if is_there else []
+        except ImapError:
+            if not session.imap.alive:
+                raise
+            continue
+        for head in heads:
+            if (id := snoozes[head.uid]) is not None:
+                names[id] = headers.subject(head.subject), headers.sender(head.sender).email
+    if names:
+        with session.transaction() as connection:
+            changes.describe(connection, names)
 
 
 def surface(session: Session, entries: Sequence[Entry]) -> None:

@@ -326,6 +326,7 @@ class Sync:
             else:
                 release(self._session, entry, because="gone")
         back = [entry for entry in back if entry not in deleted]
+        moves.describe(self._session, out)
         if out and self._session.mailbox.brings_back == "reminder":
             moves.put_away(self._session, out)  # They are moved with what goes back, in the next round.
             out = []

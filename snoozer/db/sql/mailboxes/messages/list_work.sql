@@ -16,7 +16,14 @@ SELECT
         WHERE snooze.id = messages.snooze_id
           AND newest.id <> messages.id
           AND newest.mailbox_id = messages.mailbox_id
-    ) AS marks_unread
+    ) AS marks_unread,
+    EXISTS (
+        SELECT 1
+        FROM email_snoozes AS snooze
+        WHERE snooze.id = messages.snooze_id
+          AND snooze.message_id = messages.message_id
+          AND (snooze.subject IS NULL OR snooze.sender_email IS NULL)
+    ) AS nameless
 FROM messages
 WHERE mailbox_id = :mailbox_id
   AND (
