@@ -12,10 +12,12 @@ from sqlalchemy import Connection
 
 from snoozer.db import bulk_acts, mailbox_store
 from snoozer.db.queries import snoozes
+from snoozer.db.statements import database_time
 from snoozer.queue import changes as db
-from snoozer.snoozes import acts
+from snoozer.queue import events
+from snoozer.snoozes import acts, engine
 from snoozer.snoozes.acts import By, Cancel, Snooze, Wake, Wanted
-from snoozer.snoozes.input import Message
+from snoozer.snoozes.input import Message, SnoozeError
 
 # The most messages of one act.
 
@@ -229,6 +231,26 @@ def undo_acts(connection: Connection, done: Sequence[tuple[int, int]], by: By) -
         ids = [one.id for one in results if one.left is None]
         undone.update(ids)
     return Undone(done=len(undone), left=counted(left), may_arrive=may_arrive)
+
+
+def not_undoable(connection: Connection, done: Sequence[events.Done]) -> dict[int, SnoozeError]:
+    """Why `undo_acts` would leave acts now, by their events. The newest act must come first."""
+    rows = {row.id: row for row in db.chosen(connection, ids={one.snooze_id for one in done})}
+    left: dict[int, SnoozeError] = {}
+    stuck: dict[int, SnoozeError] = {}
+    now = database_time(connection)
+    for one in done:
+        row = rows.get(one.snooze_id)
+        try:
+            if row is None or row.id in stuck:
+                raise stuck.get(one.snooze_id) or engine.changed()
+            terms = engine.decide(row, acts.Undo(done={row.id: one}), now).terms
+        except SnoozeError as error:
+            left[one.id] = stuck[one.snooze_id] = error
+        else:
+            over = terms.paused or terms.outcome is not None
+            rows[row.id] = replace(row, **vars(terms), inactive=over)
+    return left
 
 
 def counted(left: Mapping[Reason, int]) -> dict[Reason, int]:

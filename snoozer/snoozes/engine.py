@@ -69,7 +69,7 @@ def perform(
     decided: list[tuple[Chosen, Decision]] = []
     for row, what in wanted:
         try:
-            decision = _decide(row, what, now, places[row.user_email])
+            decision = decide(row, what, now, places[row.user_email])
         except SnoozeError as error:
             results[row.id] = Result(id=row.id, before=row, left=error)
         else:
@@ -95,14 +95,15 @@ def perform(
     return results
 
 
-def _decide(row: Chosen, what: Act, now: datetime, places: "_Places") -> Decision:
+def decide(row: Chosen, what: Act, now: datetime, places: "_Places | None" = None) -> Decision:
+    """The decision of an act, without `places` regardless of where messages are. Raises SnoozeError."""
     if row.outcome is not None and not isinstance(what, Undoing):
         raise SnoozeError("over", _("It is over already, so there was nothing to change."))
     decision = what.decide(row, now)
     is_live = not decision.terms.paused and decision.terms.outcome is None
     if row.inactive and is_live and row.snoozed_again_at is not None:
         raise changed() if isinstance(what, Undoing) else _snoozed_again()
-    if decision.unless_moved and places.was_moved(row.message_id):
+    if decision.unless_moved and places is not None and places.was_moved(row.message_id):
         raise SnoozeError("changed", _("Its message was moved since, so nothing was undone."))
     return decision
 

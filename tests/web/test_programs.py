@@ -16,6 +16,7 @@ from tests.web.reminders import a_sent_reminder
 
 PAGE = "/settings/programs"
 TODAY = f"{PAGE}/today"
+LEFT = "It cannot be undone: the snooze was changed since, or its reminder is out."
 KEPT = ("remind_at", "note", "inactive", "outcome", "recurrence", "wall_time")
 FORM = {"name": "Backup script", "scope": ["snoozes:read"], "lifetime": "30"}
 
@@ -145,13 +146,38 @@ def test_undo_leaves_what_its_person_changed_since_and_what_the_page_did_not_sho
     ann.patch(f"/api/v1/snoozes/{mine}", headers=robot, json={"when": "in 3 days"})
     page = ann.get(TODAY).text
     fields = {name: re.findall(rf'name="{name}" value="([^"]+)"', page)[0] for name in ("day", "newest")}
+    assert "Undo 1 act<" in page
     ann.post(f"/snoozes/{mine}/cancel")
     ann.delete(f"/api/v1/snoozes/{late}", headers=robot)
     answer = ann.post(f"{TODAY}/undo", data=fields, follow_redirects=True).text
     assert "1 could not be undone: 1 was cancelled already." in answer
     assert [the_row(engine, id).outcome for id in (mine, late)] == ["cancelled", "cancelled"]
+    page = ann.get(TODAY).text
+    assert "Undo 1 act<" in page
+    assert page.count(LEFT) == 1
     assert "1 message is as it was." in undo_all(ann)
     assert the_row(engine, late).outcome is None
+    page = ann.get(TODAY).text
+    assert "Nothing is left to undo." in page
+    assert page.count(LEFT) == 1
+
+
+def test_an_act_below_one_that_cannot_be_undone_is_not_counted(ann: FlaskClient, engine: Engine) -> None:
+    robot = a_program(ann, "Robot")
+    id = a_snooze(engine, remind_at=now() + HOUR)
+    for when in ("in 3 days", "in 4 days"):
+        assert ann.patch(f"/api/v1/snoozes/{id}", headers=robot, json={"when": when}).status_code == 200
+    assert "Undo all 2 acts" in ann.get(TODAY).text
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE snooze_events SET at = now() - INTERVAL '1 minute'"))
+        passed = (
+            "UPDATE snooze_events SET detail = jsonb_set(detail, '{before,remind_at}', to_jsonb(CAST(:at AS text))) "
+            "WHERE id = (SELECT max(id) FROM snooze_events)"
+        )
+        connection.execute(text(passed), {"at": now().isoformat()})
+    page = ann.get(TODAY).text
+    assert "Nothing is left to undo." in page
+    assert page.count("It cannot be undone: the earlier time has passed.") == 2
 
 
 def test_each_person_sees_and_undoes_their_own_programs_alone(

@@ -14,6 +14,7 @@ from snoozer.db.scopes import Scope
 from snoozer.db.statements import database_time
 from snoozer.people import api_tokens
 from snoozer.people.api_tokens import MAX_NAME_LENGTH, MAX_TOKENS
+from snoozer.queue.events import Done
 from snoozer.queue.limits import MAX_CHOSEN
 from snoozer.snoozes import bulk
 from snoozer.snoozes.acts import By
@@ -99,10 +100,15 @@ def today(account: Account) -> ResponseReturnValue:
     day = times.local(times.now).date()
     with context.transaction() as connection:
         found = _acts_of(connection, account, day, size=MAX_CHOSEN + 1)
+        shown = found[:MAX_CHOSEN]
+        open_acts = [row for row in shown if row.can_be_undone]
+        done = [Done(**{field: getattr(row, field) for field in Done.__dataclass_fields__}) for row in open_acts]
+        left = bulk.not_undoable(connection, done)
     return render_template(
         "people/programs/today.html",
-        acts=[(row, event_text(row, times)) for row in found[:MAX_CHOSEN]],
-        undoable=sum(row.can_be_undone for row in found[:MAX_CHOSEN]),
+        acts=[(row, event_text(row, times)) for row in shown],
+        left={id: error.code for id, error in left.items()},
+        undoable=len(open_acts) - len(left),
         newest=max((row.id for row in found), default=0),
         more=len(found) > MAX_CHOSEN,
         day=day,
