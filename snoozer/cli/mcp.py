@@ -39,7 +39,7 @@ def command(listen: str | None, names: tuple[str, ...]) -> None:
     Over stdio it acts by your SNOOZER_TOKEN; with --http each request needs a token of its own as a bearer.
     """
     try:
-        from snoozer.cli.assistant import a_server
+        from snoozer.cli.assistant_server import a_server
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in {"mcp", "mcp_types"}:
             raise
@@ -58,7 +58,7 @@ def _serve(listen: str, names: tuple[str, ...]) -> None:
     import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
 
-    from snoozer.cli.assistant import a_server
+    from snoozer.cli.assistant_server import a_server
 
     host, _, port = listen.rpartition(":")
     if not host or not port.isdecimal() or not 0 < int(port) < 65_536:

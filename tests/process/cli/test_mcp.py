@@ -17,7 +17,7 @@ from mcp import Client
 from sqlalchemy import text
 
 from snoozer.cli import commands
-from snoozer.cli.assistant import a_server
+from snoozer.cli.assistant_server import a_server
 from snoozer.client import Client as ApiClient
 from snoozer.db.scopes import Scope
 from snoozer.settings import Settings
@@ -152,7 +152,7 @@ def test_each_tool_leads_to_a_route_of_the_api(place: Place, app: Flask, caplog:
 
 
 def imported_by_the_tools() -> list[str]:
-    script = "import sys, snoozer.cli.assistant; print(*sys.modules)"
+    script = "import sys, snoozer.cli.assistant_server; print(*sys.modules)"
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split()
 
 
@@ -206,6 +206,33 @@ def test_true_is_the_number_of_no_snooze(place: Place) -> None:
         return [await call("cancel", snooze=True), await call("change", snooze=True, note="x")]
 
     assert all(one.refused for one in over_stdio(place.environ, act))
+    assert place.rows() == before
+
+
+def test_wrong_arguments_are_refused_in_one_sentence(place: Place) -> None:
+    a_snooze(place.engine, subject="Lease", remind_at=now() + HOUR)
+    before = place.rows()
+
+    async def act(call: Call, _: Client) -> list[tuple[Reply, str]]:
+        [lease] = (await call("find", words="lease")).content["snoozes"]
+        number = lease["snooze"]
+        return [
+            (
+                await call("snooze", when="in 3 days", subject="Lease", until="friday", mailbox=1),
+                "snooze has no argument until or mailbox, only when, message_id, subject, note, alone.",
+            ),
+            (await call("cancel", id=number), "cancel has no argument id, only snooze, occurrence."),
+            (await call("done", snooze=number, ctx=1), "done has no argument ctx, only snooze."),
+            (await call("cancel"), "The argument snooze of cancel is missing."),
+            (
+                await call("change", snooze=number, when="friday", occurrence="twice"),
+                "The argument occurrence of change is refused: Input should be 'once' or 'every'.",
+            ),
+        ]
+
+    for reply, sentence in over_stdio(place.environ, act):
+        assert (reply.refused, reply.text) == (True, f"Nothing was done. {sentence}")
+        assert reply.content["summary"] == reply.text
     assert place.rows() == before
 
 
