@@ -122,7 +122,8 @@ def test_cancel_brings_all_back_and_undo_takes_all_away_again(place: Place, mail
     with place.engine.begin() as connection:
         assert act(connection, id, acts.Wake(), email=place.person.email).left is None
     back(place)
-    assert place.program.messages("INBOX") == before
+    assert place.program.messages("INBOX") == as_returned(before)
+    assert len(place.rows(RETURNED)) == 1
 
 
 @on_one

@@ -5,6 +5,8 @@ import re
 import pytest
 
 from snoozer.mailboxes.imap.messages import RETURNED
+from snoozer.snoozes import acts
+from snoozer.snoozes.acts import By, Wake
 from tests.factories import an_original
 from tests.imap.conftest import BOTH
 from tests.imap.mailboxes import MailServer
@@ -39,6 +41,24 @@ def test_it_is_set_at_the_return_and_removed_when_snoozed_again(place: Place, wa
         assert flags(place, place.snoozed) == [{r"\Answered", "note"} | seen]
         come_back(place)
         assert flags(place, "INBOX") == [{r"\Answered", "note", RETURNED}]
+
+
+@on_both
+@pytest.mark.parametrize("repeats", [False, True])
+def test_it_is_set_when_the_message_is_brought_back_by_hand(place: Place, repeats: bool) -> None:
+    into = place.folder("Snooze", "Every monday 9am" if repeats else "In 3 days")
+    place.program.create(into)
+    place.program.deliver(an_original(), flags=r"(\Seen)")
+    place.start()
+    place.program.move("INBOX", into)
+    place.eventually(lambda: place.asleep() == 1)
+    [(id,)] = place.rows("SELECT id FROM email_snoozes")
+    with place.engine.begin() as connection:
+        [woken] = acts.act(connection, [id], Wake(), By(place.person.email, "web"))
+    assert woken.left is None
+    place.eventually(lambda: place.program.count("INBOX") == 1)
+    assert flags(place, "INBOX") == [{RETURNED}]
+    place.eventually(lambda: place.rows("SELECT 1 FROM reminder_sends WHERE channel = 'mailbox' AND state = 'sent'"))
 
 
 @on_both

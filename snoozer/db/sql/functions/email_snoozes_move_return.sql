@@ -8,6 +8,8 @@ CREATE OR REPLACE FUNCTION email_snoozes_move_return() RETURNS trigger
 DECLARE
     at TIMESTAMPTZ := CASE WHEN NOT NEW.inactive THEN snooze_return_at(NEW) END;
 BEGIN
+    -- Back now cancels a snooze in the transaction that promises this moment: a message of a mailbox returns for that
+    -- promise, as for any other.
     -- A recurring snooze gets its next promise when its reminder is sent. A message of a mailbox may not be back by
     -- then: its return comes first, and enters the next promise.
     UPDATE messages
@@ -26,7 +28,8 @@ BEGIN
           OR NEW.recurrence IS NULL
           OR place = 'home'
           OR COALESCE(returns_at > clock_timestamp(), TRUE)
-      );
+      )
+      AND (is_kept OR NEW.outcome IS DISTINCT FROM 'cancelled' OR returns_at IS DISTINCT FROM CURRENT_TIMESTAMP);
     IF NOT NEW.inactive
         AND OLD.inactive
         AND OLD.paused_by IS NULL
