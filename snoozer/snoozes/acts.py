@@ -123,9 +123,9 @@ class End:
     times: int | None = None
 
     def decide(self, row: Chosen, now: datetime) -> Decision:
-        """A snooze that repeats."""
-        if recurrence.is_someday(row):
-            raise SnoozeError("single", _("It has no date, so it has no end. Give it a time, or cancel it."))
+        """A snooze that repeats, and neither a ladder nor someday."""
+        if row.recurrence is not None and row.recurrence.get("kind", "series") != "series":
+            raise SnoozeError("single", _("It has no end that could change. Give it another time, or cancel it."))
         row = _without_leaving(row, now)
         left = recurrence.ended(row, until=self.until, times=self.times)
         return Decision(terms=replace(row.terms, recurrence=left), kind="edited", detail={"scope": "end"})

@@ -191,7 +191,7 @@ def test_a_repetition_is_confirmed_as_one(client: FlaskClient, engine: Engine, s
     assert re.search(r"Snooze until [^<]*, then every Monday at 09:00</button>", read.text)
     chosen = {"phrase": "every monday 9am", "act": "snooze"} | shown_reading(read)
     saved = client.post(f"{path}/again", data=chosen, follow_redirects=True).text
-    assert "It repeats: every Monday at 09:00." in saved
+    assert "It comes again: every Monday at 09:00." in saved
     assert "Undo: end the repetition" in saved
 
 

@@ -69,6 +69,17 @@ def test_the_sheet_shows_the_first_time_of_a_ladder_and_what_ends_it(ann: FlaskC
     assert "unless it is done. A reply ends it." in page
 
 
+@pytest.mark.parametrize("phrase", ["in 2 days, then in 3 more, if no reply", "someday"])
+def test_what_is_no_series_has_no_end_to_change(ann: FlaskClient, engine: Engine, phrase: str) -> None:
+    id = asked_for(engine, phrase)
+    page, before = ann.get(f"/snoozes/{id}").text, the_row(engine, id).recurrence
+    assert all(words not in page for words in ("Change its end", "Give it an end", "No end", "It repeats", "End it"))
+    for form in ({"act": "never"}, {"act": "end", "end": "10 times"}):
+        refused = ann.post(f"/snoozes/{id}/end", data=form | {"version": hidden_field(page, "version")})
+        assert "It has no end that could change. Give it another time, or cancel it." in refused.text
+    assert the_row(engine, id).recurrence == before
+
+
 def test_the_day_is_chosen_on_the_page_of_the_day(ann: FlaskClient, engine: Engine) -> None:
     assert '<option value="5" selected>Friday</option>' in ann.get("/settings/day").text
     asked_for(engine, "someday")
@@ -89,7 +100,7 @@ def test_a_date_is_given_on_its_page(ann: FlaskClient, engine: Engine) -> None:
     id = asked_for(engine, "someday")
     form = {"phrase": "tomorrow 9am", "version": hidden_field(ann.get(f"/snoozes/{id}").text, "version")}
     read = ann.post(f"/snoozes/{id}/time", data=form | {"act": "read"})
-    assert "It repeats:" not in read.text.partition("data-occurrence-choice hidden")[0]
+    assert "It comes again:" not in read.text.partition("data-occurrence-choice hidden")[0]
     saved = ann.post(f"/snoozes/{id}/time", data=form | shown_reading(read) | {"act": "snooze"})
     assert saved.status_code == 303
     assert the_row(engine, id).recurrence is None
