@@ -147,15 +147,19 @@
   const label = form.querySelector("label[for=phrase]");
   const away = form.querySelector("[data-offline]");
 
-  // A finger gets the presets first and no field with the focus, whose keyboard would cover them.
+  // A finger gets the presets first and no field with the focus, whose keyboard would cover them. Times that
+  // were typed lately come last, so that the field is in sight.
   let isTouched = matchMedia("(pointer:coarse)").matches;
   addEventListener("pointerdown", ({ pointerType }) => { isTouched = pointerType === "touch"; }, true);
   addEventListener("keydown", () => { isTouched = false; }, true);
   field.removeAttribute("autofocus");
   function order() {
-    const offers = form.querySelector(".offers");
+    const [offers, lately] = form.querySelectorAll(".offers");
+    const last = form.querySelector(".reading");
     if (isTouched) label.before(offers);
-    else form.querySelector(".reading").after(offers);
+    else last.after(offers);
+    if (lately && isTouched) last.after(lately);
+    else if (lately) offers.append(lately);
   }
 
   const tellOffline = () => { away.hidden = navigator.onLine; };
@@ -165,7 +169,10 @@
     if (Date.now() - Number(dialog.dataset.fresh || loaded) < STALE) return;
     const answer = await fetch("/when/offers").catch(() => null);
     if (!answer?.ok || answer.redirected) return;
-    form.querySelector(".offers").innerHTML = await answer.text();
+    const [offers, lately] = form.querySelectorAll(".offers");
+    lately?.remove();
+    offers.innerHTML = await answer.text();
+    order();
     dialog.dataset.fresh = String(Date.now());
   }
 

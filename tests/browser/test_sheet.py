@@ -4,6 +4,7 @@ import pytest
 from playwright.sync_api import Page, expect
 from sqlalchemy import Engine
 
+from snoozer.db import accounts
 from tests.browser.conftest import Opened
 from tests.browser.rows import TOMORROW, folders, hold, letters, release, shown
 from tests.browser.touch import PHONE
@@ -107,6 +108,31 @@ def test_by_a_finger_the_usual_times_come_first_and_no_field_has_the_focus(opene
     assert page.evaluate("document.activeElement.id") == "sheet-title"
     expect(page.get_by_label("Note")).to_be_hidden()
     page.locator("#sheet .offers button:enabled").first.tap()
+    expect(page.get_by_role("status").first).to_contain_text("Asleep until")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_by_a_finger_the_field_is_in_sight_and_what_was_typed_lately_comes_after_it(
+    opened: Opened, engine: Engine, scheme: str
+) -> None:
+    letters(engine, 3)
+    with engine.begin() as connection:
+        for phrase in ("in 3 days 4pm", "next tuesday 10:30am", "in 5 weeks"):
+            accounts.save_phrase(connection, account_id=1, phrase=phrase, max_phrases=3)
+    page = opened("/mailbox", **{**PHONE, "width": 360, "color_scheme": scheme})
+    page.set_viewport_size({"width": 360, "height": 640})
+    page.get_by_role("link", name="Letter 2", exact=True).tap()
+    page.locator(".message-acts").evaluate("its => { its.dataset.count = 3; }")
+    page.get_by_role("link", name="Snooze", exact=True).tap()
+    expect(page.get_by_role("dialog").get_by_label("Only this message")).to_be_visible()
+    last, field, lately, foot = (
+        page.locator(f"#sheet {one}").last.bounding_box()
+        for one in (".offers:not(.lately) > button", "[name=phrase]", ".lately button", ".sheet-foot")
+    )
+    assert last and field and lately and foot
+    assert last["y"] < field["y"] < lately["y"]
+    assert field["y"] + field["height"] <= foot["y"]
+    page.locator("#sheet .lately button").last.tap()
     expect(page.get_by_role("status").first).to_contain_text("Asleep until")
 
 
