@@ -45,14 +45,14 @@ compare: setup ## Snoozer beside PgQueuer, Procrastinate, Awa and Celery, which 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev
 	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm tests/chaos/test_time_phrases.py \
-		tests/chaos/test_time_presets.py tests/db/test_interleavings.py \
+		tests/chaos/test_time_presets.py tests/db/test_interleavings.py tests/db/test_operation_interleavings.py \
 		tests/process/test_hosts.py tests/process/test_webhooks.py tests/process/test_worker_dies.py tests/imap/test_mailbox_dies.py \
-		tests/imap/test_mailbox_worker_dies.py \
-		tests/imap/test_mailbox_refused.py tests/imap/test_two_programs.py \
-		tests/imap/test_reading_connections.py tests/imap/test_connected_mailbox.py \
+		tests/imap/test_mailbox_worker_dies.py tests/imap/test_flags.py tests/imap/test_row_snooze.py \
+		tests/imap/test_mailbox_refused.py tests/imap/test_two_programs.py tests/imap/test_conversations_corpus.py \
+		tests/imap/test_reading_connections.py tests/imap/test_connected_mailbox.py tests/imap/test_pairs_and_deletions.py \
 		tests/imap/test_many_mailboxes.py tests/imap/test_watching.py tests/process/test_digest_dies.py \
-		tests/process/test_canary.py tests/process/lab tests/process/test_cutover.py \
-		tests/process/test_ten_outages.py tests/process/test_ahead.py tests/process/test_mail_rings.py
+		tests/process/test_canary.py tests/process/lab tests/process/test_cutover.py tests/process/test_bounces_later.py \
+		tests/process/test_ten_outages.py tests/process/test_ahead.py tests/process/test_mail_rings.py tests/web/test_hostile_seeds.py
 
 schema: ## docs/schema.sql and docs/schema.md, after a new migration
 	@bin/setup dev

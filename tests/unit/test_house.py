@@ -100,6 +100,15 @@ def test_no_file_is_too_long_to_read_whole() -> None:
     assert [str(path) for path in files if len(path.read_text().splitlines()) > MAX_LINES] == []
 
 
+def test_the_storm_has_every_test_with_a_long_run() -> None:
+    storm = (ROOT / "Makefile").read_text().partition("\nstorm:")[2].partition("\n\n")[0]
+    listed = [ROOT / path for path in re.findall(r"tests/\S+", storm)]
+    files = [path for path in (ROOT / "tests").rglob("test_*.py") if path != Path(__file__)]
+    long = [path for path in files if re.search(r"SNOOZER_STORM|import .*\bFULL\b", path.read_text())]
+    assert [path for path in long if not any(path.is_relative_to(one) for one in listed)] == []
+    assert [path for path in listed if not path.exists()] == []
+
+
 def test_the_wheel_has_every_package() -> None:
     """setup.py finds the folders with an `__init__.py`."""
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
