@@ -116,7 +116,7 @@ class Tools:
 
         def work(client: Client) -> Answer:
             if message_ids:
-                return _listed(client.list(message_id=message_ids), MAX_LISTED)
+                return _listed(client.list(message_id=[_bracketed(id) for id in message_ids]), MAX_LISTED)
             if not words.strip():
                 raise Question("What should be found? Give words, or Message-IDs.")
             return _listed(client.search(words, page_size=limit + 1), limit)
@@ -151,15 +151,16 @@ class Tools:
         done and the answer has the question to ask."""
 
         def work(client: Client) -> Answer:
-            if not message_id.strip() and not subject.strip():
+            id = _bracketed(message_id)
+            if not id and not subject.strip():
                 raise Question("Which message? Name it by its Message-ID, or say what to be reminded of.")
             _read(client, when)
-            known = list(client.list(message_id=[message_id])) if message_id.strip() else []
+            known = list(client.list(message_id=[id])) if id else []
             if live := [one for one in known if one.state not in OVER]:
                 raise Question("This message is put away already. Should its time be changed?", snoozes=live)
             made = client.snooze(
                 when=when,
-                message_id=message_id.strip() or None,
+                message_id=id or None,
                 subject=subject or None,
                 note=note or None,
                 conversation=not alone,
@@ -276,6 +277,12 @@ class Tools:
             # A proxy answered, or another release. The SDK would log what the answer holds.
             summary = "It may have been done: find it first. The answer is none of a Snoozer."
             return _result(Answer(summary=summary), is_error=True)
+
+
+def _bracketed(message_id: str) -> str:
+    """A Message-ID as mails have it: other programs' tools often leave its brackets out."""
+    id = message_id.strip()
+    return f"<{id}>" if "@" in id and not id.startswith("<") else id
 
 
 def _one(snooze: int | str) -> int:

@@ -178,6 +178,17 @@ def test_someday_has_no_time_that_an_act_could_mean(place: Place) -> None:
     assert (moved.refused, "It comes back" in moved.text) == (False, True)
 
 
+def test_a_message_id_without_its_brackets_names_the_same_message(place: Place) -> None:
+    async def acts(call: Call, _: Client) -> list[Reply]:
+        made = await call("snooze", when="in 3 days", message_id=" lease@x ")
+        again = await call("snooze", when="in 3 days", message_id="<lease@x>")
+        return [made, again, await call("find", message_ids=["lease@x"])]
+
+    made, again, found = over_stdio(place.environ, acts)
+    assert made.content["snoozes"][0]["untrusted_mail_text"]["message_id"] == "<lease@x>"
+    assert (again.refused, found.snooze) == (True, made.snooze)
+
+
 def test_settings_that_are_wrong_end_in_one_sentence(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SNOOZER_HOME", str(place.home))
     for name in ("DATABASE_URL", "BASE_URL", "SNOOZER_TOKEN"):
