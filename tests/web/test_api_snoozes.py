@@ -106,6 +106,19 @@ def test_a_time_that_replaces_a_repetition_has_a_flag(client: FlaskClient, peopl
         assert not client.patch(path, json={"note": "mine"}, headers=bearer).get_json().get("flags")
 
 
+def test_a_time_for_one_occurrence_or_every_one_ends_no_repetition(
+    client: FlaskClient, people: People, engine: Engine
+) -> None:
+    ann = people.ann()
+    for phrase in ("every day 9am", "in 2 days, then in 3 more"):
+        path = f"/api/v1/snoozes/{post(client, ann, when=phrase, subject='Lease').get_json()['id']}"
+        for occurrence in ("every", "once"):
+            change = {"when": "tomorrow 8am", "occurrence": occurrence}
+            moved = client.patch(path, json=change, headers=ann.bearer).get_json()
+            assert moved["recurrence"] is not None
+            assert "repetition_ended" not in moved.get("flags", ())
+
+
 def test_a_stored_message_leaves_the_inbox_and_gives_its_subject(
     client: FlaskClient, people: People, engine: Engine
 ) -> None:

@@ -126,6 +126,8 @@ def change(id: int) -> Response:
             time, parsed = requested.changed_time(connection, account, wanted, row)
             every = wanted.occurrence == "every"
             result = own_snoozes.act_on(connection, account, row, acts.Move(time=time, every=every, reading=parsed))
+            if time.recurrence is None:
+                result = replace(result, before=None)  # Its repetition goes on, at other times.
         elif wanted.changes_note_alone():
             result = own_snoozes.act_on(connection, account, row, acts.Annotate(note=wanted.note))
         elif wanted.changes_promise():
