@@ -70,6 +70,7 @@ class Settings(SenderSettings, InboundSettings, OidcSettings, Limits, BaseSettin
     database_url: SecretStr = Field(default=SecretStr(""), alias="DATABASE_URL")
     secret_key: Annotated[tuple[SecretStr, ...], NoDecode] = Field(default=(), alias="SECRET_KEY")
     base_url: str = Field(default="http://127.0.0.1:8000", alias="BASE_URL")
+    front_door_url: str = Field(default="", alias="SNOOZER_FRONT_DOOR_URL", pattern=r"^(https?://[^\s?#@]+)?$")
     smtp_url: SecretStr = Field(default=SecretStr(""), alias="SMTP_URL")
     port: int = Field(default=8000, alias="PORT", ge=1, le=65_535)
 

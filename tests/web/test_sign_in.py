@@ -1,6 +1,8 @@
 """Signing in: by mail, once, in the browser that requested it, without showing who has an account."""
 
+import logging
 import re
+from html import unescape
 from random import Random
 
 import pytest
@@ -113,6 +115,45 @@ def test_an_invalid_address_has_its_error_beside_the_field(client: FlaskClient) 
     assert answer.status_code == 422
     assert "That is not a mail address" in answer.text
     assert 'value="ann at home"' in answer.text
+
+
+def test_a_front_door_fills_in_the_address_and_nothing_else_happens(
+    site: Flask, engine: Engine, people: People, inbox: Inbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    people.ann()
+    count = text("SELECT count(*) FROM sign_ins")
+    with engine.connect() as connection:
+        before = connection.execute(count).scalar_one()
+    with caplog.at_level(logging.DEBUG):
+        page = site.test_client().get("/sign-in", query_string={"email": ANN})
+    assert page.status_code == 200
+    assert f'value="{ANN}"' in page.text
+    assert ANN not in caplog.text
+    with engine.connect() as connection:
+        assert connection.execute(count).scalar_one() == before
+    assert inbox.mails.empty()
+
+
+@pytest.mark.parametrize("given", ['"><script>alert(1)</script>', "a" * 300 + "@x.example", "\0\r\n\u202eann"])
+def test_an_address_of_a_link_is_text_of_a_length_that_addresses_have(client: FlaskClient, given: str) -> None:
+    page = client.get("/sign-in", query_string={"email": given})
+    assert page.status_code == 200
+    found = re.search(r'<input id="email"[^>]* value="([^"]*)"', page.text)
+    assert found is not None
+    assert unescape(found[1]) == given[:254]
+    assert "<script>alert" not in page.text
+
+
+def test_a_person_with_another_address_goes_back_to_the_front_door(engine: Engine, settings: Settings) -> None:
+    door = "https://snooze.example.org"
+    with_door = settings.model_copy(update={"front_door_url": door})
+    pages = [
+        create_app(engine=engine, settings=each).test_client().get("/sign-in").text for each in (settings, with_door)
+    ]
+    assert [f'<a href="{door}" rel="noreferrer">Sign in with another address</a>' in page for page in pages] == [
+        False,
+        True,
+    ]
 
 
 def test_the_browsers_zone_is_taken_until_the_person_chose_one(

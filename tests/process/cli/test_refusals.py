@@ -50,6 +50,10 @@ WHOLE = {
         ({"BASE_URL": "https://"}, "BASE_URL names no host"),
         ({"BASE_URL": "https://x.example/?q=1"}, "BASE_URL is a host and perhaps a path"),
         ({"BASE_URL": "https://u:p@x.example"}, "BASE_URL is a host and perhaps a path"),
+        (
+            {"SNOOZER_FRONT_DOOR_URL": "javascript:alert(1)"},
+            "SNOOZER_FRONT_DOOR_URL: string should match pattern '^(https?://",
+        ),
         ({"BASE_URL": "https://x.example/a b"}, "BASE_URL holds a blank"),
         ({"SNOOZER_LEASE_SECONDS": "soon"}, "SNOOZER_LEASE_SECONDS"),
         ({"SNOOZER_HEARTBEAT_SECONDS": "9"}, "SNOOZER_WORKER_DEAD_SECONDS"),

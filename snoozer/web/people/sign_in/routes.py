@@ -6,6 +6,7 @@ import time
 from flask import Blueprint, abort, make_response, redirect, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
 
+from snoozer.mail.headers import MAX_ADDRESS_LENGTH
 from snoozer.people import accounts, quotas
 from snoozer.telemetry import security_log
 from snoozer.translations import gettext as _
@@ -24,11 +25,11 @@ RESPONSE_SECONDS = 0.1
 
 @blueprint.get("/sign-in")
 def request_page() -> ResponseReturnValue:
-    """The field for the mail address; redirects people who are already signed in."""
+    """The field for the mail address, which a front door fills in; redirects people who are already signed in."""
     next_path = auth.local_path(request.args.get("next"))
     if auth.current_account() is not None:
         return redirect(next_path, code=303)
-    return render_template("people/sign_in/request.html", email="", error=None, next=next_path)
+    return _ask(request.args.get("email", "")[:MAX_ADDRESS_LENGTH], next_path=next_path)
 
 
 @blueprint.post("/sign-in")
@@ -47,7 +48,7 @@ def request_link() -> ResponseReturnValue:
                 quotas.spend_sign_in(connection, context.settings().limits, network=network_id())
             invitation = accounts.request_sign_in(connection, email=email, browser=browser, known=known)
     except accounts.InvalidAddress as error:
-        return render_template("people/sign_in/request.html", email=email, error=str(error), next=next_path), 422
+        return _ask(email, next_path=next_path, error=str(error)), 422
     asked_for = None if invitation is None else invitation.account_id
     security_log.record("sign_in_asked", account=asked_for, network=network_id())
     if invitation is not None:
@@ -127,6 +128,16 @@ def sign_out() -> ResponseReturnValue:
     response = make_response(redirect(url_for("sign_in.request_page"), code=303))
     auth.delete_cookie(response, "session")
     return response
+
+
+def _ask(email: str, *, next_path: str, error: str | None = None) -> str:
+    return render_template(
+        "people/sign_in/request.html",
+        email=email,
+        error=error,
+        next=next_path,
+        front_door_url=context.settings().front_door_url,
+    )
 
 
 def _need_mail_sign_in() -> None:
