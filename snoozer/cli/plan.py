@@ -80,7 +80,7 @@ class Means:
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """The required resources, and the limit of one database: `most` reminders per second at the peak, `most_people`
-    people."""
+    people. `cells` is how many databases are needed, each with its own Snoozer."""
 
     peak: float
     a_worker: float
@@ -93,6 +93,7 @@ class Plan:
     most_people: float
     limit: str
     fits: bool
+    cells: int
 
 
 def plan(demand: Demand, means: Means, figures: Figures) -> Plan:
@@ -116,6 +117,7 @@ def plan(demand: Demand, means: Means, figures: Figures) -> Plan:
         most_people=most * demand.people / demand.peak,
         limit="CPU" if by_cpu <= by_wal else "write-ahead log",
         fits=demand.peak <= most,
+        cells=ceil(demand.peak / most),
     )
 
 
@@ -249,7 +251,7 @@ def _print(demand: Demand, means: Means, planned: Plan) -> None:
         f"day it writes {_size(planned.wal_bytes_a_day)} of write-ahead log.\n"
         f"One database with {means.database_cores:,g} cores is enough up to {_rate(planned.most)} reminders a second "
         f"at the peak, which is {planned.most_people:,.0f} such people; then its {planned.limit} is used up. "
-        + ("That is enough here." if planned.fits else "Here it is not enough: divide the people among several.")
+        + ("That is enough here." if planned.fits else _divided(demand, planned))
     )
     table = Table("", Column("needed", justify="right"), Column("one database ends at", justify="right"))
     table.add_row("reminders a second at the peak", _rate(planned.peak), _rate(planned.most))
@@ -259,6 +261,13 @@ def _print(demand: Demand, means: Means, planned: Plan) -> None:
     table.add_row("database after a year", _size(planned.bytes_after_a_year))
     table.add_row("write-ahead log a day", _size(planned.wal_bytes_a_day))
     show(table)
+
+
+def _divided(demand: Demand, planned: Plan) -> str:
+    return (
+        f"Here it is not enough: use a larger server, or divide the people among {planned.cells:,} Snoozers with a "
+        f"database each, {demand.people / planned.cells:,.0f} people in each (deploy/cells/README.md)."
+    )
 
 
 def _rate(value: float) -> str:

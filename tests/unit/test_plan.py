@@ -122,6 +122,13 @@ def test_one_database_is_enough_up_to_its_end_and_not_beyond(demand: Demand, mea
     assert not plan(replace(demand, people=most * 1.001), means, figures).fits
 
 
+@given(demands, means, figures)
+def test_the_cells_of_a_plan_are_enough_and_none_is_left_over(demand: Demand, means: Means, figures: Figures) -> None:
+    cells = plan(demand, means, figures).cells
+    assert plan(replace(demand, people=demand.people / cells * 0.999), means, figures).fits
+    assert cells == 1 or not plan(replace(demand, people=demand.people / (cells - 1) * 1.001), means, figures).fits
+
+
 @given(demands, means, figures, st.floats(1, 100))
 def test_more_people_never_need_less(demand: Demand, means: Means, figures: Figures, more: float) -> None:
     few, many = plan(demand, means, figures), plan(replace(demand, people=demand.people * more), means, figures)

@@ -59,12 +59,12 @@ def test_what_is_needed_is_printed_in_sentences_with_its_assumption() -> None:
 def test_a_city_does_not_fit_into_one_database() -> None:
     ended = plan("--people=50000000", "--per-day=10")
     assert ended.returncode == 0
-    assert "Here it is not enough: divide the people among several." in ended.stdout
+    assert "divide the people among 95 Snoozers with a database each, 526,316 people in each" in ended.stdout
 
 
 def test_the_plan_as_json() -> None:
     report = json.loads(plan(*MANY, "--json").stdout)
-    assert report["plan"]["fits"] is True
+    assert (report["plan"]["fits"], report["plan"]["cells"]) == (True, 1)
     assert report["demand"]["people"] == 10_000
     assert report["figures"]["wal_bytes"] == Figures().wal_bytes
 
