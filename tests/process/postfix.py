@@ -7,6 +7,7 @@ no mailbox there, and hands other mail to a sink. Mail for `returns_to` goes to 
 import contextlib
 import os
 import shutil
+import smtplib
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
@@ -76,6 +77,11 @@ class Postfix:
         etc = str(self.home / "etc")
         queue = subprocess.run(["postqueue", "-c", etc, "-j"], capture_output=True, text=True, check=True, timeout=20)
         return not queue.stdout
+
+    def send(self, original: bytes, *to: str, mail_from: str = "ben@mail.example") -> None:
+        """Hand in a mail for these recipients."""
+        with smtplib.SMTP("127.0.0.1", self.port, local_hostname="test.example") as client:
+            assert client.sendmail(mail_from, to, original) == {}
 
 
 @contextlib.contextmanager
