@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 SAFETY_MARGIN = 0.2
 # A heartbeat that hangs is abandoned while there is time for another try, on another connection.
 MIN_TIMEOUT = 2.0
+# After a heartbeat that failed, the next is no later than this: until one succeeds, a worker may claim nothing.
+RETRY_SECONDS = 1.0
 
 
 def boot_time() -> float:
@@ -175,14 +177,15 @@ class Heartbeat:
         try:
             wait = self._interval
             while not self._stop.wait(wait) and not self.declared_dead.is_set():
-                began = time.monotonic()
+                began, interval = time.monotonic(), self._interval
                 try:
                     self.beat()
                 except Exception as error:
                     # Continue after any error: without heartbeats a worker claims no row, and ends once it is declared
                     # dead.
                     log.warning("no heartbeat: %s", error_text(error))
-                wait = max(self._interval - (time.monotonic() - began), self._interval / 10)
+                    interval = min(interval, RETRY_SECONDS)
+                wait = max(interval - (time.monotonic() - began), interval / 10)
         finally:
             if not self._stop.is_set():
                 self.declared_dead.set()

@@ -36,7 +36,8 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 POLL_INTERVAL = 0.25
-MAX_BACKOFF = 5.0
+# While the database is away: about as often as an idle worker polls, so that mail goes on soon after a failover.
+MAX_BACKOFF = 1.0
 CLOSED = Permit(kind="closed", probe_token=None, failures=0)
 # How many batches a worker holds at most, with deliveries that settle or wait for a slow reply.
 MAX_BATCHES_HELD = 8

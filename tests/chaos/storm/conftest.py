@@ -1,13 +1,17 @@
 """A storm has a seed, a ground to blow over, and a report. SNOOZER_STORM=1 makes it a full one."""
 
 import os
+import tempfile
 from collections.abc import Generator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from random import SystemRandom
 
 import pytest
 
+from snoozer.dev.processes import database_reaper
 from tests.chaos.storm.ground import Ground
+from tests.chaos.storm.replication import Pair, ReplicatedPlace
 from tests.chaos.storm.report import Report
 from tests.chaos.storm.stage import Stage
 from tests.process.conftest import ROOT
@@ -72,3 +76,19 @@ def stage(scene_name: str, ground: Ground, report: Report, folder: Path, seed: i
         seed=seed,
         timeout=1800.0 if FULL else 120.0,
     )
+
+
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Pair]:
+    with tempfile.TemporaryDirectory(prefix="snoozer-pair-") as name, database_reaper() as register:
+        folder = Path(name)
+        folder.chmod(0o711)
+        pair = Pair(folder, on_launch=register)
+        yield pair
+        pair.stop()
+
+
+@pytest.fixture
+def synchronous(stage: Stage, ground: Ground, pair: Pair) -> Stage:
+    """A stage on the pair, whose commits wait for the standby."""
+    return replace(stage, ground=ReplicatedPlace(pair=pair, maternity=ground.maternity, synchronous=True))

@@ -107,6 +107,11 @@ class Visit:
         pairs = list(fields.items()) if isinstance(fields, Mapping) else list(fields)
         return self._browse("POST", path, urlencode([*pairs, ("csrf_token", self._token)]))
 
+    def open(self, path: str) -> int:
+        """Open a page; returns its status."""
+        self._cookies["snoozer_session"] = self.person.session
+        return self._browse("GET", path)[0]
+
     def program(self, method: str, path: str, body: Mapping[str, Any] | None = None) -> tuple[int, dict[str, Any]]:
         headers = {**self.person.bearer, "Content-Type": "application/json"}
         content = json.dumps(body) if body else ""

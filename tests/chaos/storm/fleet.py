@@ -77,7 +77,7 @@ class Maternity:
 
 
 class Fleet:
-    """`workers` slots and one clock, each filled again when its process ends.
+    """`workers` slots, one clock and a slot for each of the `others`, each filled again when its process ends.
 
     `dress` gives each new worker its own settings, such as a failpoint. `ended` counts how workers ended, by exit code
     (negative: the signal), `stopped` how often one was stopped by SIGSTOP, and `on_stopped` hears its process id.
@@ -92,6 +92,7 @@ class Fleet:
         history: History,
         workers: int = 4,
         arguments: Sequence[str] = ("--batch", "8", "--concurrency", "4"),
+        others: Sequence[Sequence[str]] = (),
         dress: Dress = plain,
     ) -> None:
         self.dress = dress
@@ -99,7 +100,7 @@ class Fleet:
         self.stopped = 0
         self.on_stopped: Callable[[int], None] = lambda pid: None
         self._environment, self._log, self._history = environment, log, history
-        self._commands = [("worker", *arguments)] * workers + [("clock",)]
+        self._commands = [("worker", *arguments)] * workers + [("clock",), *others]
         self._maternity = maternity
         self._slots: dict[int, int] = {}  # by slot: its process
         self._closing = False
@@ -110,6 +111,12 @@ class Fleet:
         for slot in range(len(self._commands)):
             self._fill(slot)
         self.wait_until(lambda: len(self._slots) == len(self._commands))
+
+    @property
+    def processes(self) -> dict[int, int]:
+        """Every process that lives now, by its slot."""
+        with self._changed:
+            return dict(self._slots)
 
     @property
     def workers(self) -> list[int]:

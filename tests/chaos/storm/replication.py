@@ -79,12 +79,7 @@ class Pair:
             os.kill(pid, signal.SIGSTOP)
 
     def kill_primary(self) -> None:
-        """As a machine that loses its power: no process of it goes on."""
-        pid = self.primary.pid
-        os.kill(pid, signal.SIGSTOP)  # Or it would start others meanwhile.
-        for child in _children(pid):
-            hurt(child, how=signal.SIGKILL)
-        os.kill(pid, signal.SIGKILL)
+        kill_server(self.primary.pid)
         assert until(lambda: not self.primary.is_running(), seconds=TIMEOUT)
 
     def promote(self) -> float:
@@ -131,6 +126,14 @@ class Pair:
                 return connection.execute(query, values).fetchone() is not None
 
         assert until(is_so, seconds=TIMEOUT), "the standby does not follow"
+
+
+def kill_server(pid: int) -> None:
+    """As a machine that loses its power: no process of the server goes on."""
+    os.kill(pid, signal.SIGSTOP)  # Or it would start others.
+    for child in _children(pid):
+        hurt(child, how=signal.SIGKILL)
+    os.kill(pid, signal.SIGKILL)
 
 
 @dataclass(frozen=True, kw_only=True)

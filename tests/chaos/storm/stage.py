@@ -74,6 +74,7 @@ class Stage:
         *,
         workers: int = 4,
         arguments: Sequence[str] = ("--batch", "8", "--concurrency", "4"),
+        others: Sequence[Sequence[str]] = (),
         settings: Mapping[str, str] | None = None,
         dress: Callable[[Fleet, Random], Dress] = lambda fleet, rng: plain,
         rate: float = 40.0,
@@ -87,7 +88,7 @@ class Stage:
         with self.ground.scene(
             self.folder, seed=self.seed, rate=rate, think=think, mix=mix, people_rate=people_rate
         ) as scene:
-            fleet = scene.fleet(workers=workers, arguments=arguments, settings=settings or {})
+            fleet = scene.fleet(workers=workers, arguments=arguments, others=others, settings=settings or {})
             fleet.dress = dress(fleet, rng)
             act = Act(scene=scene, fleet=fleet, storm=Storm(self.seed), rng=rng)
             try:

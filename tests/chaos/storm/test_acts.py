@@ -17,6 +17,7 @@ from tests.chaos.storm.fleet import until
 from tests.chaos.storm.ground import Ground
 from tests.chaos.storm.nemeses import Storm
 from tests.chaos.storm.report import Report
+from tests.chaos.storm.visitors import UNLIMITED
 from tests.db import invariants
 from tests.web.live_site import live_site
 
@@ -25,8 +26,6 @@ SNOOZES, KILLS, WORKERS, ACTORS, PEOPLE = (2_000, 100, 4, 8, 12) if FULL else (1
 SECONDS = 1500.0 if FULL else 150.0
 DRAIN = 120.0
 SLOWEST_DOT = 0.3
-LIMITS = ("SNOOZES_PER_MINUTE", "SNOOZES_PER_DAY", "TOKEN_SNOOZES_PER_MINUTE", "REQUESTS_PER_MINUTE")
-UNLIMITED = {f"SNOOZER_LIMIT_{name}": "0" for name in (*LIMITS, "TOKEN_REQUESTS_PER_MINUTE")}
 NEAR = """
 SELECT count(*) AS near FROM email_snoozes
 WHERE NOT inactive AND COALESCE(scheduled_for, remind_at) < clock_timestamp() + interval '10 minutes'
