@@ -6,6 +6,7 @@
   const PAUSE = 120;
   const ALONE = 700;
   const STALE = 60000;
+  const AGAIN = 2000;
   const loaded = Date.now();
 
   for (const form of document.querySelectorAll("form[data-sheet]")) live(form);
@@ -78,6 +79,7 @@
       try {
         const answer = await fetch(`/when/preview?phrase=${encodeURIComponent(typed)}${every}`, { signal: request.signal, headers: { Accept: "text/html" } });
         if (answer.redirected) return location.reload();
+        if (answer.status >= 500) throw new Error(answer.statusText);
         if (!answer.ok) return;
         const piece = await answer.text();
         if (request.signal.aborted) return;
@@ -88,6 +90,7 @@
         if (problem.name === "AbortError") return;
         reading.replaceChildren(Object.assign(document.createElement("p"), { className: "error", textContent: _("The server cannot be reached.") }));
         settle();
+        if (form.offsetParent) timer = setTimeout(read, AGAIN);
       } finally {
         clearTimeout(slow);
         reading.classList.remove("busy");

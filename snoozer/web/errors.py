@@ -95,13 +95,22 @@ def _handle_http_error(error: HTTPException) -> Response:
     if request_ctx.url_adapter is None:
         # The Host header holds a name that none can be (RFC 1035, 2.3.4), so Flask makes no URLs, and a page has some.
         return Response(f"{title}. {explanation}\n", code, mimetype="text/plain")
-    page = render_template("errors/error.html", code=code, title=title, explanation=explanation)
+    kept = _typed() if code == 503 else []
+    page = render_template("errors/error.html", code=code, title=title, explanation=explanation, kept=kept)
     response = make_response(page, code)
     if code == 405:
         response.headers["Allow"] = ", ".join(getattr(error, "valid_methods", None) or ())
     if code == 503:
         response.headers["Retry-After"] = "30"
     return response
+
+
+def _typed() -> list[tuple[str, str]]:
+    """The fields of a form that could not be saved, to be sent again. Empty if one is a file or a password: no page
+    holds those."""
+    if request.method != "POST" or request.files or "password" in request.form:
+        return []
+    return list(request.form.items(multi=True))
 
 
 def _look_up_account() -> None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from io import BytesIO
 
 import pytest
 from flask import Flask
@@ -181,6 +182,22 @@ def test_a_database_that_is_away_has_an_error_page(settings: Settings) -> None:
         assert "The database cannot be reached" in answer.text
         assert answer.headers["Retry-After"]
     assert browser.get("/sign-in", headers={"Cookie": ""}).status_code in {200, 503}
+    away.dispose()
+
+
+def test_a_form_that_cannot_be_saved_is_in_the_answer_without_files_and_passwords(settings: Settings) -> None:
+    away = make_engine("postgresql+psycopg://user@127.0.0.1:1/none", name="tests")
+    app = create_app(engine=away, settings=settings)
+    app.config["WTF_CSRF_ENABLED"] = False
+    browser = app.test_client()
+    browser.set_cookie("snoozer_session", "any")
+    typed = {"note": 'say "no"\nbefore <noon>', "act": "snooze"}
+    answer = browser.post("/add?from=here", data=typed)
+    assert (answer.status_code, 'action="/add?from=here"' in answer.text) == (503, True)
+    assert 'value="say &#34;no&#34;\nbefore &lt;noon&gt;"' in answer.text
+    for secret in ({"password": "a secret"}, {"message": (BytesIO(b"a secret"), "a.eml")}):
+        answer = browser.post("/add", data=typed | secret)
+        assert (answer.status_code, 'name="note"' in answer.text, "secret" in answer.text) == (503, False, False)
     away.dispose()
 
 
