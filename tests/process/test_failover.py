@@ -2,6 +2,8 @@
 
 import json
 import os
+import shutil
+import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -14,8 +16,10 @@ from snoozer.db.engine import make_engine
 from snoozer.db.url import parse_url
 from snoozer.dev.postgres import Postgres
 from snoozer.dev.processes import database_reaper
+from tests.api_sites import a_script
+from tests.conftest import missing
 from tests.factories import HOUR, a_snooze, now, the_row
-from tests.process.conftest import TIMEOUT, Field, Sink, wait
+from tests.process.conftest import ROOT, TIMEOUT, Field, Sink, wait
 
 
 class Standby:
@@ -98,3 +102,31 @@ def test_workers_go_on_where_a_failover_forgets_nothing(place: Field, standby: S
     assert place.run("restored", "--accept").returncode == 0
     place.run("worker", "--drain")
     assert place.is_sent(by_operator)
+
+
+@pytest.mark.parametrize(
+    ("mode", "role", "reason"),
+    [
+        ("true", "replica", ""),
+        ("false", "primary", "the cluster is not synchronous"),
+        ('"quorum"', "primary", "as after a restore"),
+    ],
+    ids=["demoted", "asynchronous", "restored"],
+)
+def test_the_callback_of_patroni_accepts_nothing_that_may_have_been_forgotten(
+    place: Field, standby: Standby, mode: str, role: str, reason: str
+) -> None:
+    """The standby here was promoted without a commit from any primary, like a backup that was restored."""
+    if shutil.which("curl") is None or shutil.which("psql") is None:
+        missing("curl or psql")
+    place.engine.dispose()
+    standby.promote()
+    file = place.home.parent / "patroni.env"
+    file.write_text(f"DATABASE_URL={standby.url}\n")
+    with a_script((200, {}, f'{{"ttl": 7, "synchronous_mode": {mode}}}'.encode())) as patroni:
+        script = ROOT / "deploy" / "patroni" / "accept.sh"
+        command = [str(script), patroni.url, str(file), "on_role_change", role, "snoozer"]
+        ended = subprocess.run(
+            command, env=os.environ | {"SNOOZER": "/bin/false"}, capture_output=True, text=True, check=False
+        )
+    assert (ended.returncode, reason in ended.stderr) == (1 if reason else 0, True), ended.stderr
