@@ -3,6 +3,7 @@
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -13,12 +14,13 @@ import psycopg
 
 from snoozer.dev import binaries, ports
 from tests.chaos.storm.fleet import hurt, until
-from tests.chaos.storm.ground import Ground, Scene
+from tests.chaos.storm.ground import Place, Scene
 from tests.chaos.storm.load import PLAIN, Mix
+from tests.conftest import missing
 
 TIMEOUT = 30.0
 # Fewer than the product opens: its processes take turns with them.
-SERVER_CONNECTIONS = 6
+SERVER_CONNECTIONS = 10
 CONFIGURATION = """
 [databases]
 * = host={host} port={port} user={user} password={password}
@@ -31,6 +33,7 @@ auth_type = any
 pool_mode = transaction
 max_client_conn = 500
 default_pool_size = {connections}
+server_login_retry = 1
 """
 
 
@@ -45,24 +48,13 @@ class Pooler:
     def __init__(self, folder: Path, *, server_url: str) -> None:
         found = program()
         assert found is not None
-        server = urlsplit(server_url)
         self._program = found
         self._account = binaries.server_account()
         self._log = folder / "pgbouncer.log"
         self._file = folder / "pgbouncer.ini"
         self._port = ports.any_free()
-        self._file.write_text(
-            CONFIGURATION.format(
-                host=server.hostname,
-                port=server.port,
-                user=server.username,
-                password=server.password,
-                listen_port=self._port,
-                connections=SERVER_CONNECTIONS,
-            )
-        )
-        self._account.own(self._file)
         self._process: subprocess.Popen[bytes] | None = None
+        self._configure(server_url)
 
     def url(self, database: str) -> str:
         return f"postgresql://anybody@{ports.HOST}:{self._port}/{database}"
@@ -75,11 +67,31 @@ class Pooler:
             )
         assert until(self._answers, seconds=TIMEOUT), self._log.read_text()
 
+    def follow(self, server_url: str) -> None:
+        """From now on it connects to this server, as after a failover."""
+        self._configure(server_url)
+        assert self._process is not None
+        hurt(self._process.pid, how=signal.SIGHUP)
+
     def kill(self) -> None:
         """All connections through it are lost."""
         assert self._process is not None
         hurt(self._process.pid, how=signal.SIGKILL)
         self._process.wait(TIMEOUT)
+
+    def _configure(self, server_url: str) -> None:
+        server = urlsplit(server_url)
+        self._file.write_text(
+            CONFIGURATION.format(
+                host=server.hostname,
+                port=server.port,
+                user=server.username,
+                password=server.password,
+                listen_port=self._port,
+                connections=SERVER_CONNECTIONS,
+            )
+        )
+        self._account.own(self._file)
 
     def _answers(self) -> bool:
         try:
@@ -89,11 +101,27 @@ class Pooler:
         return True
 
 
+@contextmanager
+def a_pooler(server_url: str) -> Iterator[Pooler]:
+    """It runs in the block; a test that needs it is left out where pgbouncer is not installed."""
+    if program() is None:
+        missing("pgbouncer")
+    with tempfile.TemporaryDirectory(prefix="snoozer-pooler-") as name:
+        folder = Path(name)
+        folder.chmod(0o711)
+        pooler = Pooler(folder, server_url=server_url)
+        pooler.start()
+        try:
+            yield pooler
+        finally:
+            pooler.kill()
+
+
 @dataclass(frozen=True)
 class PooledPlace:
     """Scenes whose processes know the database only through the pooler; load and judge know it directly."""
 
-    ground: Ground
+    ground: Place
     pooler: Pooler
 
     @contextmanager
@@ -108,6 +136,6 @@ class PooledPlace:
         people_rate: float = 0.0,
     ) -> Iterator[Scene]:
         with self.ground.scene(folder, seed=seed, rate=rate, think=think, mix=mix, people_rate=people_rate) as scene:
-            url = self.pooler.url(urlsplit(scene.database_url).path.removeprefix("/"))
+            url = self.pooler.url(scene.database_url.rpartition("/")[2].partition("?")[0])
             pooled = {"DATABASE_URL": url, "SNOOZER_PGBOUNCER": "1"}
             yield replace(scene, environment={**scene.environment, **pooled})
