@@ -52,7 +52,8 @@ storm: ## a thousand kills and worse, judged by what a mail server wrote down: v
 		tests/imap/test_reading_connections.py tests/imap/test_connected_mailbox.py tests/imap/test_pairs_and_deletions.py \
 		tests/imap/test_many_mailboxes.py tests/imap/test_watching.py tests/process/test_digest_dies.py \
 		tests/process/test_canary.py tests/process/lab tests/process/test_cutover.py tests/process/test_bounces_later.py \
-		tests/process/test_ten_outages.py tests/process/test_ahead.py tests/process/test_mail_rings.py tests/web/test_hostile_seeds.py
+		tests/process/test_ten_outages.py tests/process/test_ahead.py tests/process/test_mail_rings.py tests/web/test_hostile_seeds.py \
+		tests/web/test_hostile_words.py tests/mail/test_compose_strangers.py tests/mail/test_compose_digests.py
 
 schema: ## docs/schema.sql and docs/schema.md, after a new migration
 	@bin/setup dev

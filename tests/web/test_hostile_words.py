@@ -1,4 +1,4 @@
-"""What strangers wrote stands on the pages as words: no tag, no attribute and no link of theirs.
+"""Pages show texts of strangers as words: without a tag, an attribute or a link of theirs.
 
 SNOOZER_STORM=1 makes them 5,000 snoozes; else they are a sample.
 """
