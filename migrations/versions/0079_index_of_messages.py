@@ -14,8 +14,10 @@ down_revision = "0078"
 branch_labels = None
 depends_on = None
 
+INDEXES = (
+    "CREATE INDEX ix_email_snoozes_of_message ON email_snoozes (user_email, md5(message_id), id) WHERE inactive",
+)
+
 
 def upgrade() -> None:
-    op.execute(
-        "CREATE INDEX ix_email_snoozes_of_message ON email_snoozes (user_email, md5(message_id), id) WHERE inactive"
-    )
+    op.execute(INDEXES[0].replace(" INDEX ", " INDEX IF NOT EXISTS "))

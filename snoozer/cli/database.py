@@ -10,13 +10,10 @@ from snoozer import settings
 from snoozer.cli.console import Failure, refuse
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
+from snoozer.db.errors import is_of_locks, is_of_schema
 from snoozer.people import accounts
 from snoozer.settings import Settings, SettingsError
 from snoozer.telemetry import security_log
-
-# SQLSTATEs (PostgreSQL manual, appendix A): a table, column, function or object does not exist; lock not available.
-_UNDEFINED = ("42P01", "42703", "42883", "42704")
-_LOCKED = "55P03"
 
 
 def open_engine(config: Settings, *, name: str) -> Engine:
@@ -50,10 +47,10 @@ def known_failure(error: Exception) -> str | None:
 def explain(error: DBAPIError) -> Failure:
     """Explain why the database did not execute a statement."""
     code = getattr(error.orig, "sqlstate", None)
-    if code is not None and code.startswith(_UNDEFINED) and (failure := _schema_failure()):
+    if is_of_schema(error) and (failure := _schema_failure()):
         return failure
     first_line = str(error.orig).strip().splitlines()[0] if str(error.orig).strip() else "it does not answer"
-    if code == _LOCKED:
+    if is_of_locks(error):
         return Failure(
             "Another session holds a lock that is needed, such as a pg_dump or a long query, and nothing was changed",
             "wait for it to end, then run this again",

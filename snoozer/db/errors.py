@@ -9,12 +9,15 @@ READ_ONLY = "25006"
 _GONE = ("57P", "08", READ_ONLY, "53300")
 TIMEOUT = "57014"
 DEADLOCK = "40P01"
+LOCK_NOT_AVAILABLE = "55P03"
 # Cancelled by a timeout, deadlock, serialization failure, lock not available, idle in transaction.
-_BUSY = (TIMEOUT, DEADLOCK, "40001", "55P03", "25P03")
+_BUSY = (TIMEOUT, DEADLOCK, "40001", LOCK_NOT_AVAILABLE, "25P03")
 # Unique violation, deadlock.
 _CONFLICT = ("23505", DEADLOCK)
 # Data exceptions, constraint violations, values too long for an index.
 _ROW_ERROR = ("22", "23", "54000")
+# A table, column, function or other object does not exist; a prepared statement's result has other columns now.
+_OTHER_SCHEMA = ("42P01", "42703", "42883", "42704", "0A000")
 
 # Parts of libpq's messages about connections that failed, which carry no SQLSTATE. The messages name hosts, roles and
 # databases, so they are matched and never quoted.
@@ -105,6 +108,16 @@ def is_read_only(error: DBAPIError) -> bool:
 def is_conflict(error: DBAPIError) -> bool:
     """True if a concurrent transaction did the same, so that a retry helps."""
     return sqlstate(error) in _CONFLICT
+
+
+def is_of_locks(error: DBAPIError) -> bool:
+    """True if a lock was not to be had in time, or only by a deadlock."""
+    return sqlstate(error) in {LOCK_NOT_AVAILABLE, DEADLOCK}
+
+
+def is_of_schema(error: DBAPIError) -> bool:
+    """True if the statement may be one for another schema than the database's."""
+    return (sqlstate(error) or "").startswith(_OTHER_SCHEMA)
 
 
 def is_timeout(error: DBAPIError) -> bool:

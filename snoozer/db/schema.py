@@ -6,21 +6,20 @@ made inside functions, because they double the time of a start.
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from random import SystemRandom
 from threading import Event
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
 from snoozer.db.engine import per_query_timeout
-from snoozer.db.errors import error_text, is_lasting
+from snoozer.db.errors import error_text, is_lasting, is_of_locks
 from snoozer.db.statements import execute
 from snoozer.runtime.backoff import Backoff
-
-if TYPE_CHECKING:
-    from alembic.config import Config
 
 # The highest `schema_version` of rows that this release can deliver; others are left to newer workers.
 SUPPORTED_SCHEMA = 1
@@ -29,6 +28,9 @@ ENCODING = "UTF8"
 CREATE_COMMAND = "createdb --template=template0 --encoding=UTF8 NAME"
 # Longer than a migration's own statement_timeout.
 MIGRATION_SECONDS = 630
+# How long a migration tries again for its locks, and the waits between; each try stops others for up to a second.
+LOCKED_SECONDS = 600.0
+FIRST_LOCKED_WAIT, LONGEST_LOCKED_WAIT = 1.0, 10.0
 POLL_SECONDS = 1.0
 REPORT_SECONDS = 30.0
 _MIGRATE = "run `snoozer migrate`"
@@ -58,10 +60,19 @@ class SchemaStatus:
         return self.where in {"nothing there", "unreleased", "behind"}
 
 
-def upgrade(engine: Engine, *, revision: str = "head") -> None:
-    """Upgrade the schema to `revision`; concurrent calls wait for each other. Raises SchemaError."""
-    from alembic import command
+def upgrade(
+    engine: Engine,
+    *,
+    revision: str = "head",
+    report: Callable[[str], None] = log.warning,
+    within: float = LOCKED_SECONDS,
+) -> None:
+    """Upgrade the schema to `revision`; concurrent calls wait for each other. Raises SchemaError.
 
+    A lock that another session holds is waited for a second at a time, so that others are not kept waiting behind it.
+    Then, and after a deadlock, everything is undone and tried again, until `within` seconds have passed, and `report`
+    gets a sentence. Raises DBAPIError if nothing helped; then nothing was changed.
+    """
     from snoozer.db import health_checks
 
     with engine.connect() as connection:
@@ -73,8 +84,36 @@ def upgrade(engine: Engine, *, revision: str = "head") -> None:
             raise SchemaError(
                 f"The database's encoding is {encoding}, and mail needs {ENCODING}; make one by `{CREATE_COMMAND}`"
             )
+    backoff = Backoff(first=FIRST_LOCKED_WAIT, cap=LONGEST_LOCKED_WAIT, rng=SystemRandom())
+    until = time.monotonic() + within
+    while True:
+        try:
+            return _upgrade(engine, revision)
+        except DBAPIError as error:
+            wait = backoff.next_wait()
+            if not is_of_locks(error) or time.monotonic() + wait > until:
+                raise
+            report(_locked_out(engine, error, wait=wait))
+            time.sleep(wait)
+
+
+def _upgrade(engine: Engine, revision: str) -> None:
+    from alembic import command
+
+    from snoozer.db import pending
+
+    config = pending.configuration()
     with per_query_timeout(MIGRATION_SECONDS), engine.connect() as connection:
-        command.upgrade(_config(connection), revision)
+        config.attributes["connection"] = connection
+        command.upgrade(config, revision)
+
+
+def _locked_out(engine: Engine, error: DBAPIError, *, wait: float) -> str:
+    from snoozer.db import pending
+
+    with engine.connect() as connection:
+        holder = pending.lock_holder(connection) or "another session"
+    return f"{str(holder).capitalize()} holds a lock ({error_text(error)}); tries again in {wait:.0f} s"
 
 
 def grant(engine: Engine, *, role: str | None = None) -> list[str]:
@@ -162,13 +201,3 @@ def _known_revisions() -> list[str]:
     """The revisions of this release, oldest first: the numbers that its migrations begin with."""
     scripts = resources.resource_folder("migrations") / "versions"
     return sorted(script.name.partition("_")[0] for script in scripts.glob("[0-9]*.py"))
-
-
-def _config(connection: Connection) -> "Config":
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(resources.resource_folder("migrations")).replace("%", "%%"))
-    config.set_main_option("path_separator", "os")
-    config.attributes["connection"] = connection
-    return config

@@ -9,10 +9,12 @@ from flask_wtf.csrf import CSRFError
 from sqlalchemy.exc import DBAPIError, TimeoutError
 from werkzeug.exceptions import HTTPException, InternalServerError, ServiceUnavailable
 
-from snoozer.db.errors import error_text, is_transient
+from snoozer.db import schema
+from snoozer.db.errors import error_text, is_of_schema, is_transient
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
 from snoozer.web import api, auth, body_limits, context
+from snoozer.web.api.problems import OtherSchema
 
 log = logging.getLogger("snoozer.web")
 
@@ -59,6 +61,13 @@ TEXTS = {
 }
 # Pages without navigation: it would lead to the pages of a name that is not Snoozer's, or to a database that is away.
 NO_ACCOUNT = frozenset({421, 503})
+OTHER_SCHEMA_TEXT = (
+    N_("Snoozer is being upgraded"),
+    N_(
+        "This page cannot be made until the upgrade has ended. What you did last was not saved; everything saved "
+        "before is kept, and reminders go out. Try again in a minute."
+    ),
+)
 FORM_TOO_LARGE_TEXT = (
     N_("That is too much at once"),
     N_("A form holds up to %(form)s kB. Nothing was saved. Go back, shorten what you typed, and send it again."),
@@ -83,6 +92,8 @@ def _handle_http_error(error: HTTPException) -> Response:
     known = TEXTS.get(code, TEXTS[400 if code < 500 else 500])
     if isinstance(error, CSRFError):
         known = CSRF_TEXT
+    elif isinstance(error, OtherSchema):
+        known = OTHER_SCHEMA_TEXT
     elif code == 413 and not body_limits.is_upload():
         known = FORM_TOO_LARGE_TEXT
     if code not in NO_ACCOUNT and request_ctx.url_adapter is not None:
@@ -124,11 +135,25 @@ def _look_up_account() -> None:
 
 
 def _handle_database_error(error: DBAPIError | TimeoutError) -> Response:
+    if isinstance(error, DBAPIError) and is_of_schema(error) and (sentence := _schema_problem()):
+        log.error("%s %s needs another schema: %s; %s", request.method, request.endpoint, error_text(error), sentence)
+        g.account = g.times = None
+        return _handle_http_error(OtherSchema())
     if isinstance(error, DBAPIError) and not is_transient(error):
         return _handle_exception(error)
     log.error("The database is unavailable: %s", error_text(error))
     g.account = g.times = None
     return _handle_http_error(ServiceUnavailable())
+
+
+def _schema_problem() -> str:
+    """Why a statement may not fit the database's schema; empty if this release expects this schema."""
+    try:
+        with context.engine().connect() as connection:
+            status = schema.status(connection)
+    except (DBAPIError, TimeoutError) as error:
+        return error_text(error)
+    return "" if status.where == "at head" else status.message
 
 
 def _handle_exception(error: Exception) -> Response:

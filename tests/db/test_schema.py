@@ -6,17 +6,18 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, create_engine, inspect, text
+from sqlalchemy import Engine, create_engine, event, inspect, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import IntegrityError, OperationalError
 
 from snoozer import resources
-from snoozer.db import schema
+from snoozer.db import health_checks, pending, schema
 from snoozer.db.models import metadata
 from snoozer.queue.limits import DEFAULT_MAX_ATTEMPTS
 from snoozer.resources import resource_folder
@@ -105,6 +106,74 @@ def test_an_upgrade_does_not_deadlock_with_a_transaction_that_reads_and_then_wri
     with empty.connect() as connection:
         current, head = schema.versions(connection)
     assert current == head
+
+
+@pytest.mark.usefixtures("next_release")
+def test_a_deadlock_is_tried_again(empty: Engine) -> None:
+    """A person had to run `snoozer migrate` again after one with a worker of the release before."""
+    schema.upgrade(empty, revision=FIRST)
+    printed: list[str] = []
+    with ThreadPoolExecutor(1) as another, empty.connect() as worker:
+        with worker.begin():
+            # The upgrade locks the queue first and then other tables; this session locks `messages` first.
+            worker.execute(text("LOCK TABLE messages IN ROW EXCLUSIVE MODE"))
+            upgrading = another.submit(schema.upgrade, empty, report=printed.append)
+            wait_until_a_session_waits(empty)
+            worker.execute(text("LOCK TABLE email_snoozes IN ROW EXCLUSIVE MODE"))
+        upgrading.result()
+    assert printed
+    with empty.connect() as connection:
+        current, head = schema.versions(connection)
+    assert current == head
+
+
+def test_an_upgrade_that_gets_no_lock_gives_up_and_changes_nothing(empty: Engine) -> None:
+    schema.upgrade(empty, revision=FIRST)
+    printed: list[str] = []
+    with empty.begin() as reader:
+        reader.execute(text("LOCK TABLE email_snoozes IN ACCESS SHARE MODE"))
+        with pytest.raises(OperationalError, match="lock timeout"):
+            schema.upgrade(empty, report=printed.append, within=4)
+    assert printed
+    with empty.connect() as connection:
+        assert schema.versions(connection)[0] == FIRST
+
+
+def test_an_index_that_was_not_made_to_its_end_is_made_again(empty: Engine) -> None:
+    """CREATE INDEX CONCURRENTLY leaves an unusable one when it is interrupted, and IF NOT EXISTS keeps that."""
+    schema.upgrade(empty, revision=FIRST)
+    half = "CREATE UNIQUE INDEX CONCURRENTLY ix_email_snoozes_of_message ON email_snoozes (priority)"
+    with empty.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+        rows = "SELECT 'ann@snoozer.example', '<' || n || '>', now(), 0 FROM generate_series(1, 2) AS n"
+        connection.execute(text(f"INSERT INTO email_snoozes (user_email, message_id, remind_at, bucket) {rows}"))
+        with pytest.raises(IntegrityError):
+            connection.execute(text(half))
+    schema.upgrade(empty)
+    with empty.connect() as connection:
+        index = connection.execute(text("SELECT pg_get_indexdef('ix_email_snoozes_of_message'::regclass)")).scalar_one()
+        assert "md5" in index
+        assert health_checks.unusable_indexes(connection) == []
+
+
+def test_large_indexes_are_made_while_others_write(empty: Engine) -> None:
+    """An upgrade from 1.0.0 kept others waiting for as long as its indexes took."""
+    schema.upgrade(empty, revision=FIRST)
+    with empty.connect() as connection:
+        found = pending.migrations(connection)
+    assert [change.table for one in found for change in one.first] == ["email_snoozes", "snooze_events"]
+    seen: list[bool] = []
+
+    @event.listens_for(empty, "before_cursor_execute")
+    def write(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        if "CONCURRENTLY IF NOT" in statement:
+            with empty.begin() as other:
+                row = "VALUES ('ann@snoozer.example', gen_random_uuid()::text, now(), 0)"
+                other.execute(text("SET LOCAL lock_timeout = '1s'"))
+                other.execute(text(f"INSERT INTO email_snoozes (user_email, message_id, remind_at, bucket) {row}"))
+            seen.append(True)
+
+    schema.upgrade(empty)
+    assert seen == [True, True]
 
 
 def test_what_runs_with_its_owners_rights_finds_names_in_one_schema_only(migrated: Engine) -> None:

@@ -7,6 +7,7 @@ from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine, text
 
+from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 from snoozer.web import body_limits
@@ -268,3 +269,35 @@ def test_without_a_database_the_response_is_503_with_retry_after(settings: Setti
     answer = client.get(SNOOZES, headers={"Authorization": "Bearer snz_x"})
     is_problem(answer, 503, "database_away")
     assert int(answer.headers["Retry-After"]) > 0
+
+
+def test_a_process_on_the_schema_of_another_release_answers_with_a_sentence(
+    empty_database: Engine, settings: Settings, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was a 500 and a traceback in the log."""
+    from snoozer.web import create_app
+
+    client = create_app(engine=empty_database, settings=settings).test_client()
+    bearer = {"Authorization": "Bearer snz_x"}
+    # A new process, before `snoozer migrate`.
+    is_problem(client.get(SNOOZES, headers=bearer), 503, "upgrading")
+    schema.upgrade(empty_database)
+    with empty_database.begin() as connection:
+        connection.execute(text("ALTER TABLE api_tokens RENAME COLUMN scopes TO what_it_may"))
+    # As it is, this is a defect.
+    is_problem(client.get(SNOOZES, headers=bearer), 500, "failed")
+    with empty_database.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    caplog.clear()
+    answer = client.get(SNOOZES, headers=bearer)
+    is_problem(answer, 503, "upgrading")
+    assert answer.headers["Retry-After"] == "30"
+    assert [record.exc_info for record in caplog.records] == [None]
+    assert "needs another schema: UndefinedColumn, SQLSTATE 42703; The schema is at 9999" in caplog.text
+    assert "Traceback" not in caplog.text
+    with empty_database.begin() as connection:
+        connection.execute(text("ALTER TABLE sessions RENAME COLUMN token_hash TO hash"))
+    client.set_cookie("snoozer_session", "x")
+    page = client.get("/")
+    assert (page.status_code, page.headers["Retry-After"]) == (503, "30")
+    assert "Snoozer is being upgraded" in page.text

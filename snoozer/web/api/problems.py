@@ -5,7 +5,7 @@ from http import HTTPStatus
 from typing import Any
 
 from flask import Blueprint, Response, request
-from werkzeug.exceptions import HTTPException
+from werkzeug.exceptions import HTTPException, ServiceUnavailable
 
 from snoozer.snoozes.input import SnoozeError
 from snoozer.web.api.models.problem import Problem
@@ -40,6 +40,12 @@ class Refused(Exception):
         self.problem = Problem(type="about:blank", title=title, status=status, code=code, detail=detail, **members)
 
 
+class OtherSchema(ServiceUnavailable):
+    """The database has the schema of another release than this process."""
+
+    description = "Snoozer is being upgraded. Nothing was changed; try again in a moment."
+
+
 def invalid_fields(errors: Mapping[str, str], **members: Any) -> Refused:
     """Returns a 422 for a body or a query with wrong fields; `errors` holds a sentence for each field's name."""
     listed = [{"field": field, "detail": detail} for field, detail in errors.items()]
@@ -56,6 +62,8 @@ def problem_of(error: HTTPException) -> Response:
     """The response to an error before or outside a route: an unknown path, a wrong method, a failure."""
     status = error.code or 500
     code, detail = _BY_STATUS.get(status, (HTTPStatus(status).name.lower(), f"{HTTPStatus(status).description}."))
+    if isinstance(error, OtherSchema):
+        code, detail = "upgrading", OtherSchema.description
     if status == 413 and request.max_content_length is not None:
         detail = f"The body has more than {request.max_content_length} bytes."
     headers = {"Retry-After": "30"} if status == 503 else {}

@@ -24,8 +24,12 @@ MIGRATIONS = "migrations/versions"
 REQUIREMENTS = "requirements.txt"
 
 
-def commit_before_newest_migration() -> str | None:
-    """The newest commit without it. None if the history does not reach back so far."""
+def commit_of_previous_release() -> str | None:
+    """The last release, if this code has migrations that it lacks; else the newest commit without the newest migration.
+    None if the history does not reach back so far."""
+    released = _git("log", "-1", "--format=%H", "--grep=^Release [0-9]")
+    if released and _git("diff", "--name-only", "--diff-filter=A", released, "HEAD", "--", MIGRATIONS):
+        return released
     added = _git("log", "--first-parent", "-1", "--format=%H", "--diff-filter=A", "--", f"{MIGRATIONS}/*.py")
     return _git("rev-parse", "--verify", "--quiet", f"{added}^") or None if added else None
 
@@ -55,10 +59,13 @@ class Release:
     def pids(self) -> list[int]:
         return [process.pid for process in self._processes]
 
-    def run(self, scene: Scene, *command: str) -> None:
-        """One of its commands, to its end."""
+    def run(self, scene: Scene, *command: str) -> str:
+        """Run a command of this release; returns what it printed."""
         line, environment = self._line(*command), self._environment(scene)
-        subprocess.run(line, cwd=self.root, env=environment, stdout=subprocess.DEVNULL, check=True, timeout=TIMEOUT)
+        done = subprocess.run(
+            line, cwd=self.root, env=environment, stdout=subprocess.PIPE, text=True, check=True, timeout=TIMEOUT
+        )
+        return done.stdout
 
     def start(self, scene: Scene, *commands: tuple[str, ...]) -> None:
         """Each of these commands as a process that goes on."""

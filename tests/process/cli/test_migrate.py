@@ -1,5 +1,8 @@
 """A schema that is not the one of this release: every command reports it in the same sentence and ends in 2."""
 
+import re
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,14 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
+from tests.factories import wait_until_a_session_waits
 from tests.process.cli.running import refusal, run_command
+
+ROWS = """
+INSERT INTO email_snoozes (user_email, message_id, remind_at, bucket)
+SELECT 'ann@snoozer.example', '<' || n || '@rest.example>', now() + INTERVAL '1 year', 0
+FROM generate_series(1, 5000) AS n
+"""
 
 
 def test_a_release_that_is_rolled_back_reports_that_it_is_too_old(empty_database: Engine, tmp_path: Path) -> None:
@@ -59,14 +69,63 @@ def test_the_client_encoding_of_the_environment_does_not_matter(engine: Engine, 
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-def test_a_lock_of_another_session_is_reported_in_words(empty_database: Engine, tmp_path: Path) -> None:
-    """It reported "canceling statement due to lock timeout", and not what that meant for the schema."""
+def test_a_lock_of_another_session_is_tried_again_and_reported_in_words(empty_database: Engine, tmp_path: Path) -> None:
+    """It ended with "canceling statement due to lock timeout", and a person had to run it again."""
     schema.upgrade(empty_database)
     with empty_database.begin() as connection:
         connection.execute(text("UPDATE definitions SET source = 'of another release' WHERE name = 'snooze_state'"))
+    with ThreadPoolExecutor(1) as another:
+        with empty_database.begin() as other:
+            other.execute(text("SET application_name = 'a long report'; LOCK TABLE email_snoozes IN ACCESS SHARE MODE"))
+            pid = other.execute(text("SELECT pg_backend_pid()")).scalar_one()
+            migrating = another.submit(run_command, "migrate", engine=empty_database, home=tmp_path)
+            for _ in range(2):
+                wait_until_a_session_waits(empty_database)
+                wait_until_none_waits(empty_database)
+        ended = migrating.result()
+    assert (ended.returncode, ended.stdout[:17]) == (0, "The schema is at ")
+    first, *more = ended.stderr.splitlines()
+    assert first.startswith(f"snoozer: Process {pid} (a long report), at work for ")
+    assert "holds a lock (LockNotAvailable, SQLSTATE 55P03); tries again in " in first
+    assert more
+
+
+def wait_until_none_waits(engine: Engine) -> None:
+    with engine.connect() as watcher:
+        while watcher.execute(
+            text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
+        ).scalar_one():
+            watcher.rollback()
+            time.sleep(0.005)
+
+
+def test_the_check_says_what_is_locked_and_how_long_and_changes_nothing(empty_database: Engine, tmp_path: Path) -> None:
+    empty = run_command("migrate", "--check", engine=empty_database, home=tmp_path)
+    assert (empty.returncode, "nothing waits" in empty.stdout) == (1, True)
+    schema.upgrade(empty_database, revision="0078")
+    with empty_database.begin() as connection:
+        connection.execute(text(ROWS))
+        connection.execute(text("ANALYZE email_snoozes"))
     with empty_database.begin() as other:
         other.execute(text("LOCK TABLE email_snoozes IN ACCESS SHARE MODE"))
-        sentence = refusal("migrate", engine=empty_database, home=tmp_path)
-    assert "holds a lock that is needed" in sentence
-    assert "nothing was changed; wait for it to end, then run this again" in sentence
-    assert run_command("migrate", engine=empty_database, home=tmp_path).stdout.startswith("The schema is at ")
+        check = run_command("migrate", "--check", engine=empty_database, home=tmp_path)
+    assert (check.returncode, check.stderr) == (1, "")
+    printed = check.stdout
+    assert printed.startswith("The schema is at 0078, not at ")
+    assert re.search(
+        r"  0079  An index .*\n        first, while others go on: reads email_snoozes \(5,000 rows\)", printed
+    )
+    assert re.search(r"  0121  .*\n  0125 .*\n        locks reminder_sends \(0 rows\)", printed)
+    waits = re.search(r"From the first lock to the end others wait about 1 s, .* for (.*)\.\n", printed)
+    assert waits
+    assert waits[1].split(", ")[:2] == ["email_snoozes", "accounts"]
+    assert "alembic_version" not in printed
+    assert re.search(r"Now process \d+ \(snoozer-.*\), at work for .*, holds a lock that would be waited for", printed)
+    with empty_database.connect() as connection:
+        assert schema.versions(connection)[0] == "0078"
+    schema.upgrade(empty_database)
+    done = run_command("migrate", "--check", engine=empty_database, home=tmp_path)
+    assert (done.returncode, done.stdout.count("\n"), done.stderr) == (0, 1, "")
+    with empty_database.begin() as connection:
+        connection.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    assert "this Snoozer is older" in refusal("migrate", "--check", engine=empty_database, home=tmp_path)
