@@ -17,7 +17,7 @@ from snoozer import settings, telemetry
 from snoozer.db import schema
 from snoozer.db.engine import make_engine, read_timeout_until
 from snoozer.db.errors import error_text, is_lasting
-from snoozer.delivery.chores import chores, recovery
+from snoozer.delivery.chores import chore_runner, chores, recovery
 from snoozer.delivery.chores.chores import Retention
 from snoozer.delivery.chores.erasing import erase_accounts
 from snoozer.delivery.chores.recovery import SweepConfig
@@ -98,8 +98,10 @@ def _run_scheduler(engine: Engine, config: Settings, *, passed: FailpointHook, u
 
     pauses_between = Pauses(first=FIRST_PAUSE_SECONDS, cap=LONGEST_PAUSE_SECONDS)
 
+    chore_runner.forget_refusals(engine)
+
     def add_job(name: str, seconds: float, chore: Callable[[], object], **when: Any) -> None:
-        job = partial(do_chore, name, chore, pauses=pauses_between)
+        job = partial(do_chore, engine, name, chore, pauses=pauses_between)
         scheduler.add_job(job, name=name, seconds=seconds, **every, **when)
 
     at_once = {"next_run_time": datetime.now(UTC)}
@@ -140,9 +142,9 @@ def _unjoined_loops(engine: Engine, config: Settings) -> list[Loop]:
     return [*loops, alarm_loop(engine, config)] if config.channels else loops
 
 
-def do_chore(name: str, chore: Callable[[], object], *, pauses: Pauses) -> None:
+def do_chore(engine: Engine, name: str, chore: Callable[[], object], *, pauses: Pauses) -> None:
     """Do a chore, unless it is paused. While the database is unavailable, its next tick does its work; after an error
-    that lasts, such as a missing right, it pauses, longer each time."""
+    that lasts, such as a missing right, it pauses, longer each time, and the overview names it."""
     if not pauses.is_over(name):
         return
     try:
@@ -151,7 +153,9 @@ def do_chore(name: str, chore: Callable[[], object], *, pauses: Pauses) -> None:
         if is_lasting(error):
             wait = pauses.failed(name)
             log.warning("the chore %s is refused: %s; it is tried again in %.0f s", name, error_text(error), wait)
+            chore_runner.record_refusal(engine, name)
         else:
             log.warning("the chore %s was not done: %s; it is done again soon", name, error_text(error))
     else:
-        pauses.succeeded(name)
+        if pauses.succeeded(name):
+            chore_runner.forget_refusals(engine, name)

@@ -161,9 +161,15 @@ def _timeline(connection: Connection, settings: Settings) -> Finding:
     return Finding("timeline", "wrong", f"{text} Workers claim nothing.", do)
 
 
-def _overdue_chore(connection: Connection) -> Iterator[Finding]:
+def _chores(connection: Connection, *, runs: bool) -> Iterator[Finding]:
+    """Chores that are refused, or that a clock that `runs` has not done for long."""
     clock, now = overview.clock(connection), database_time(connection)
-    if clock.overdue_since is not None:
+    if clock.refused_since is not None:
+        minutes = (now - clock.refused_since).total_seconds() / 60
+        text = f"The database has refused for {minutes:,.0f} min: {', '.join(clock.refused)}."
+        do = "The log of `snoozer clock` names the error; `snoozer migrate --grant ROLE` gives a missing right."
+        yield Finding("chores", "wrong", text, do)
+    elif runs and clock.overdue_since is not None:
         minutes = (now - clock.overdue_since).total_seconds() / 60
         text = f"The chore {clock.overdue} was last done {minutes:,.0f} min ago."
         do = "The log of `snoozer clock` says what refuses it; `snoozer migrate --grant ROLE` gives a missing right."
@@ -174,12 +180,13 @@ def _processes(connection: Connection, settings: Settings) -> Iterator[Finding]:
     dead_after = timedelta(seconds=settings.worker_dead)
     alive = health_checks.liveness(connection, dead_after=dead_after)
     since = "never swept" if alive.swept_ago is None else f"last swept {float(alive.swept_ago):.0f} s ago"
-    if alive.swept_ago is None or alive.swept_ago > 3 * settings.sweep + 10:
+    runs = alive.swept_ago is not None and alive.swept_ago <= 3 * settings.sweep + 10
+    if not runs:
         text = f"Housekeeping has {since}: what lost workers hold is not taken back."
         yield Finding("clock", "wrong", text, "Start `snoozer clock`; one is enough, more do no harm.")
     else:
         yield Finding("clock", "right", f"Housekeeping {since}.")
-        yield from _overdue_chore(connection)
+    yield from _chores(connection, runs=runs)
     if alive.swept_ago is not None and (alive.prepared_ago is None or alive.prepared_ago > 26 * 3600):
         text = (
             "No partitions of the archive were made for more than a day, so what is over stays in the queue's tables."

@@ -25,10 +25,13 @@ LONG_WAIT = timedelta(seconds=4)
 @dataclass(frozen=True, kw_only=True)
 class Clock:
     """When the clock last ran a chore that is due every few seconds, and last recorded minutes. `overdue` is a chore
-    that it did not do for longer than it `may_take`, although it ran before, and `overdue_since` its last run."""
+    that it did not do for longer than it `may_take`, although it ran before, and `overdue_since` its last run.
+    `refused` are chores with a statement that the database refuses, the first one since `refused_since`."""
 
     swept_at: datetime | None
     recorded_at: datetime | None
+    refused: Sequence[str]
+    refused_since: datetime | None
     overdue: str | None
     overdue_since: datetime | None
     may_take: timedelta

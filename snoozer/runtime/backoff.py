@@ -76,5 +76,6 @@ class Pauses:
         self._paused[key] = backoff, self._clock() + wait
         return wait
 
-    def succeeded(self, key: Hashable) -> None:
-        self._paused.pop(key, None)
+    def succeeded(self, key: Hashable) -> bool:
+        """Pause no more; returns whether it had failed before."""
+        return self._paused.pop(key, None) is not None

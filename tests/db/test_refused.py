@@ -87,7 +87,7 @@ def most(seconds: int) -> int:
 def test_a_refused_chore_pauses_longer_each_time_and_resumes(app: App) -> None:
     clock = Clock()
     pauses = Pauses(first=FIRST_PAUSE_SECONDS, cap=LONGEST_PAUSE_SECONDS, clock=clock)
-    chore = partial(do_chore, "minutes", partial(chores.record_minutes, app.engine), pauses=pauses)
+    chore = partial(do_chore, app.engine, "minutes", partial(chores.record_minutes, app.engine), pauses=pauses)
     app.revoke("INSERT ON housekeeping_runs")
     for _ in range(TEN_MINUTES):
         chore()

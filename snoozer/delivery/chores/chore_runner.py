@@ -8,10 +8,10 @@ from itertools import chain
 from typing import TypeVar
 
 from sqlalchemy import Connection, Engine
-from sqlalchemy.exc import DBAPIError
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from snoozer.db.bisection import bisect
-from snoozer.db.errors import is_of_rows, is_timeout
+from snoozer.db.errors import error_text, is_of_rows, is_timeout
 from snoozer.db.statements import ALL_IDS, execute
 
 T = TypeVar("T")
@@ -63,6 +63,25 @@ def record_run(engine: Engine, name: str) -> None:
     """Record that a chore finished now."""
     with engine.begin() as connection:
         execute(connection, "housekeeping/record_run", chore=name)
+
+
+def record_refusal(engine: Engine, name: str) -> None:
+    """Record that the database refuses a chore, for the overview and the doctor."""
+    _note(engine, "housekeeping/record_refusal", chore=name)
+
+
+def forget_refusals(engine: Engine, *names: str) -> None:
+    """Record that these chores are not refused any more; without names, that none is known to be."""
+    _note(engine, "housekeeping/forget_refusals", chores=list(names) or None)
+
+
+def _note(engine: Engine, statement: str, **values: object) -> None:
+    try:
+        with engine.begin() as connection:
+            execute(connection, statement, **values)
+    except SQLAlchemyError as error:
+        # The same right may be missing for this: the log has both.
+        log.warning("a refusal is in this log only: %s", error_text(error))
 
 
 def in_batches(engine: Engine, name: str, chore: Chore[T]) -> list[T]:

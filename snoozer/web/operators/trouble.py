@@ -182,10 +182,17 @@ class _Judge:
         if self._is_locked and locks is not None and locks.clock_is_busy:
             return
         does = "lost workers are not noticed and nothing is tidied up"
-        if clock.swept_at is None:
+        is_silent = clock.swept_at is None or self._reading.at - self._heard(clock.swept_at) > self._limits.clock
+        # A refused sweep looks like a clock that does not run.
+        if (since := clock.refused_since) is not None and ("sweep" in clock.refused or not is_silent):
+            chores = "”, “".join(clock.refused)
+            what = f"its {'chore' if len(clock.refused) == 1 else 'chores'} “{chores}” since {self._time_of(since)}"
+            text = f"The database refuses the clock {what}: its log names the error."
+            yield Trouble(kind="chore", text=text, harm="risk")
+        elif clock.swept_at is None:
             text = f"The clock has never run (start it with: snoozer clock); {does}."
             yield Trouble(kind="clock", text=text, harm="risk")
-        elif self._reading.at - self._heard(clock.swept_at) > self._limits.clock:
+        elif is_silent:
             silent = age(self._reading.at - clock.swept_at)
             text = f"The clock has been silent since {self._time_of(clock.swept_at)}, for {silent}; {does}."
             yield Trouble(kind="clock", text=text, harm="risk")

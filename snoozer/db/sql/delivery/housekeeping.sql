@@ -8,6 +8,18 @@ SELECT NOT EXISTS (
       AND finished_at BETWEEN clock_timestamp() - :every AND clock_timestamp()
 ) AS is_due
 
+-- name: forget_refusals
+-- Forget refusals of these chores, or of all if :chores is NULL.
+DELETE FROM housekeeping_runs
+WHERE starts_with(chore, 'refused: ')
+  AND (CAST(:chores AS text[]) IS NULL OR substr(chore, length('refused: ') + 1) = ANY(CAST(:chores AS text[])))
+
+-- name: record_refusal
+-- Record since when the database refuses a statement of this chore.
+INSERT INTO housekeeping_runs (chore, finished_at)
+VALUES ('refused: ' || :chore, clock_timestamp())
+ON CONFLICT (chore) DO NOTHING
+
 -- name: record_run
 -- Record when this chore last finished, for the gauge of housekeeping's age.
 INSERT INTO housekeeping_runs AS run (chore, finished_at)

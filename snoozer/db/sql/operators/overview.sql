@@ -1,6 +1,6 @@
 -- name: clock
--- When the clock last did a chore of :sweep, when it last recorded the minutes, and which of :chores was done longest ago
--- and longer ago than its limit.
+-- When the clock last did a chore of :sweep, when it last recorded the minutes, which of :chores was done longest ago
+-- and longer ago than its limit, and the chores that the database refuses, since when.
 SELECT
     (
         SELECT max(finished_at)
@@ -8,6 +8,13 @@ SELECT
         WHERE chore = ANY(CAST(:sweep AS text[]))
     ) AS swept_at,
     (SELECT max(finished_at) FROM housekeeping_runs WHERE chore = 'minutes') AS recorded_at,
+    ARRAY(
+        SELECT substr(chore, length('refused: ') + 1)
+        FROM housekeeping_runs
+        WHERE starts_with(chore, 'refused: ')
+        ORDER BY finished_at
+    ) AS refused,
+    (SELECT min(finished_at) FROM housekeeping_runs WHERE starts_with(chore, 'refused: ')) AS refused_since,
     overdue.chore AS overdue,
     overdue.finished_at AS overdue_since,
     COALESCE(overdue.longest, INTERVAL '0') AS may_take
