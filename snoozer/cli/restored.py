@@ -1,7 +1,9 @@
 """`snoozer restored`: after a restore or a failover, lists what may go out twice; --apply makes cases of it."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from typing import TextIO
 
 import click
 from sqlalchemy import Connection
@@ -18,21 +20,32 @@ from snoozer.queue.queue import RestoredCase
 ROUTE = "restored"
 ERROR = "It may have been sent: it was due before the restored place began, and the dump does not know"
 BATCH_SIZE = 1_000
+_MESSAGE_ID = re.compile(r"<[^<>\s]+@[^<>\s]+>")
 
 
 @click.command("restored")
 @click.option("--until", metavar="ISO", help="When the old place stopped sending, with its offset: …T09:30+00:00.")
 @click.option("--apply", is_flag=True, help="Make cases of them, and let workers go on. Without it nothing is written.")
 @click.option("--accept", is_flag=True, help="Nothing was forgotten: let workers go on, and make no cases.")
-def command(until: str | None, apply: bool, accept: bool) -> None:
+@click.option(
+    "--mail-log",
+    "mail_logs",
+    type=click.File(errors="replace"),
+    multiple=True,
+    help="List only reminders whose Message-ID is in this log of the mail server; - reads it from standard input.",
+)
+def command(until: str | None, apply: bool, accept: bool, mail_logs: Sequence[TextIO]) -> None:
     """List the snoozes that were due before the old place stopped: the copy does not know which of them it sent.
 
     Run it after `snoozer migrate`, before a worker starts, or while all workers wait because the database is on another
     timeline. One line a snooze: its id, what was promised, and the Message-ID by which the mail server's log tells
     whether its reminder left. With --apply they become cases: send them or close them on /admin. Repeating
     snoozes are listed, and are sent.
+
+    With --mail-log (once for each file that covers the time since the copy was made) only reminders that the mail
+    server took are listed. The others never left, and are sent.
     """
-    if (until is None) != accept or (accept and apply):
+    if (until is None) != accept or (accept and (apply or mail_logs)):
         refuse("Say when the old place stopped (--until), or that nothing was forgotten (--accept).")
     if until is None:
         config = settings.load()
@@ -48,7 +61,8 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
         if not waiting and health_checks.liveness(connection, dead_after=dead_after).workers:
             refuse("A worker is at work on this database; stop all of them first, or they send what is listed.")
         domain = headers.mail_from_domain(config.mail_from)
-        found = retire(connection, until=stopped_at, domain=domain)
+        sent = _message_ids(mail_logs, domain=domain) if mail_logs else None
+        found = retire(connection, until=stopped_at, domain=domain, sent=sent)
         if apply:
             _accept(connection, [one.id for one in found if not one.repeats])
             connection.commit()
@@ -58,14 +72,17 @@ def command(until: str | None, apply: bool, accept: bool) -> None:
     click.echo(_summary([one.repeats for one in found], apply=apply), err=True)
 
 
-def retire(connection: Connection, *, until: datetime, domain: str) -> list[RestoredCase]:
+def retire(
+    connection: Connection, *, until: datetime, domain: str, sent: Collection[str] | None = None
+) -> list[RestoredCase]:
     """Retire snoozes that were due before `until` and do not repeat, because they may have been sent after the dump was
-    made; also return repeating ones. Must be called while no worker claims rows."""
+    made; also return repeating ones. If the Message-IDs of `sent` are known, only those. Must be called while no worker
+    claims rows."""
     cases: list[RestoredCase] = []
-    while ids := queue.lock_due_before(
-        connection, until=until, after=cases[-1].id if cases else 0, batch_size=BATCH_SIZE
-    ):
-        batch = queue.retire_restored(connection, ids=ids, domain=domain, error=ERROR)
+    after, known = 0, None if sent is None else list(sent)
+    while ids := queue.lock_due_before(connection, until=until, after=after, batch_size=BATCH_SIZE):
+        after = max(ids)
+        batch = queue.retire_restored(connection, ids=ids, domain=domain, error=ERROR, sent=known)
         lines = [(case.id, {"error": ERROR}) for case in batch if not case.repeats]
         events.append_many(connection, kind="set aside", actor="operator", route=ROUTE, lines=lines)
         cases += batch
@@ -80,6 +97,12 @@ def _accept(connection: Connection, retired: Sequence[int] = ()) -> None:
     audit.append(connection, actor="command", act="accept_database", entries=[Entry(target="database")])
 
 
+def _message_ids(logs: Iterable[TextIO], *, domain: str) -> set[str]:
+    """The Message-IDs of this place in the logs; every mail server writes them in angle brackets."""
+    found = (name for log in logs for line in log for name in _MESSAGE_ID.findall(line))
+    return {name for name in found if name.endswith(f"@{domain}>")}
+
+
 def _instant(until: str) -> datetime:
     try:
         instant = datetime.fromisoformat(until)
@@ -92,7 +115,7 @@ def _instant(until: str) -> datetime:
 
 def _summary(repeats: Sequence[bool], *, apply: bool) -> str:
     if not repeats:
-        return "Nothing was due by then: no reminder goes out twice."
+        return "Nothing that was due by then may have left: no reminder goes out twice."
     cases = len(repeats) - sum(repeats)
     what = "1 snooze" if cases == 1 else f"{cases} snoozes"
     rest = f" {sum(repeats)} more repeat, and are sent: closing them would end them." if any(repeats) else ""

@@ -297,10 +297,13 @@ def lock_due_before(connection: Connection, *, until: datetime, after: int, batc
     return list(execute(connection, "queue/lock_due_before", **values).scalars())
 
 
-def retire_restored(connection: Connection, *, ids: Sequence[int], domain: str, error: str) -> list[RestoredCase]:
+def retire_restored(
+    connection: Connection, *, ids: Sequence[int], domain: str, error: str, sent: Sequence[str] | None = None
+) -> list[RestoredCase]:
     """Retire these snoozes, which `lock_due_before` has locked: a restored dump does not know whether they were sent.
-    Recurring snoozes are returned but not retired."""
-    values = {"ids": list(ids), "domain": domain, "error": error}
+    With `sent`, the Message-IDs that the mail server took, only those. Recurring snoozes are returned but not
+    retired."""
+    values = {"ids": list(ids), "domain": domain, "error": error, "sent": None if sent is None else list(sent)}
     return rows_as(execute(connection, "queue/retire_restored", **values), RestoredCase)
 
 

@@ -1,8 +1,9 @@
 -- After a restore or a failover, retire snoozes that this transaction has locked, because they may have been sent since
 -- the copy was made; returns them with their reminder's Message-ID.
+-- If :sent is not NULL, only snoozes whose Message-ID it has.
 -- Their claims are cleared, and sends they had marked become uncertain. Recurring snoozes are only reported: retiring
 -- one would end its series.
-WITH due AS MATERIALIZED (
+WITH chosen AS MATERIALIZED (
     SELECT
         id,
         claim_token,
@@ -13,6 +14,12 @@ WITH due AS MATERIALIZED (
         ) AS reminder_message_id
     FROM email_snoozes AS snooze
     WHERE id = ANY(:ids)
+),
+due AS MATERIALIZED (
+    SELECT *
+    FROM chosen
+    WHERE CAST(:sent AS text[]) IS NULL
+       OR reminder_message_id = ANY(CAST(:sent AS text[]))
 ),
 marked_uncertain AS (
     UPDATE reminder_sends AS send
