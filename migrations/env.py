@@ -25,9 +25,8 @@ def migrate(connection: Connection) -> None:
             connection.execute(text("SET LOCAL idle_in_transaction_session_timeout = 0"))
             migrations = pending.migrations(connection, until=str(context.get_revision_argument()))
             pending.make_indexes(connection.engine, migrations, statement_timeout=STATEMENT_TIMEOUT)
-            connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
-            # The strongest lock at once: a lock that is upgraded later deadlocks with a claim, which has read.
-            connection.execute(text(f"LOCK TABLE {', '.join(pending.locked(migrations))} IN ACCESS EXCLUSIVE MODE"))
+            # The strongest locks at once: a lock that is upgraded later deadlocks with a claim, which has read.
+            pending.lock(connection, migrations)
         connection.execute(text(f"SET LOCAL lock_timeout = '{LOCK_TIMEOUT}'"))
         context.run_migrations()
         if context.get_revision_argument() == context.get_head_revision():

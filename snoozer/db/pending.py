@@ -5,6 +5,7 @@ transaction, in which the tables stay locked.
 """
 
 import re
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -12,16 +13,23 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal
 
 from sqlalchemy import Connection, Engine
+from sqlalchemy.exc import DBAPIError
 
 from snoozer import resources
 from snoozer.db.engine import autocommit
+from snoozer.db.errors import is_of_locks
 from snoozer.db.statements import execute, rows_as
 
 if TYPE_CHECKING:
     from alembic.config import Config
 
 QUEUE = "email_snoozes"
-# What a middling machine does in a second, measured with two cores under load and a million rows.
+# Requests and workers reach these tables in this order. In another order, the lock would wait for a transaction that
+# holds one table and waits for another.
+ORDER = ("accounts", "sign_ins", "day_shapes", "mailboxes", "push_devices", QUEUE)
+# Together less than a second in which others wait.
+TRIES, TRY_TIMEOUT, TRY_PAUSE_SECONDS = 8, "100ms", 0.1
+# The work of a second, measured on two cores under load with a million rows.
 READ_BYTES, REWRITTEN_BYTES, INDEXED_ROWS, CHANGED_ROWS = 100e6, 30e6, 400_000, 30_000
 
 Does = Literal["locks", "reads", "rewrites", "changes rows of"]
@@ -42,8 +50,8 @@ _NAME = re.compile(r"INDEX (\w+) ON")
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """What a migration does to a table that is there, and how long that takes. The estimate counts each row, also those
-    that a condition leaves out."""
+    """An existing table that a migration changes, and how. The estimate counts each row, also rows that a condition
+    leaves out."""
 
     table: str
     does: Does
@@ -64,7 +72,7 @@ class Change:
 
 @dataclass(frozen=True, kw_only=True)
 class Migration:
-    """One migration: what it is for, and its changes, those that are made `first` and those under the lock."""
+    """One migration: its purpose, the changes that are made `first`, and the changes under the lock."""
 
     revision: str
     title: str
@@ -85,7 +93,7 @@ class _Relation:
 
 @dataclass(frozen=True, kw_only=True)
 class Holder:
-    """The oldest transaction of another session that holds a lock on one of the tables."""
+    """The oldest transaction of another session with a lock on a table of ours."""
 
     pid: int
     program: str
@@ -128,13 +136,29 @@ def migrations(connection: Connection, *, until: str = "head") -> list[Migration
 
 
 def locked(migrations: Iterable[Migration]) -> list[str]:
-    """The tables that are locked until the end, the queue first."""
-    tables = {change.table for migration in migrations for change in migration.locked}
-    return [QUEUE, *sorted(tables - {QUEUE})]
+    """The tables that are locked until the end, in the order in which to lock them; always the queue."""
+    tables = {QUEUE, *(change.table for migration in migrations for change in migration.locked)}
+    return [*(table for table in ORDER if table in tables), *sorted(tables.difference(ORDER))]
+
+
+def lock(connection: Connection, migrations: Iterable[Migration]) -> None:
+    """Lock all tables until the end of the transaction. A worker may hold a table and wait for another, so a try is
+    short and the next one soon: everybody else goes on between two tries. Raises DBAPIError if every try fails."""
+    tables = f"LOCK TABLE {', '.join(locked(migrations))} IN ACCESS EXCLUSIVE MODE"
+    for left in reversed(range(TRIES)):
+        try:
+            with connection.begin_nested():
+                execute(connection, "session/lock_timeout", lock_timeout=TRY_TIMEOUT)
+                connection.exec_driver_sql(tables)
+            return
+        except DBAPIError as error:
+            if not left or not is_of_locks(error):
+                raise
+        time.sleep(TRY_PAUSE_SECONDS)
 
 
 def make_indexes(engine: Engine, migrations: Iterable[Migration], *, statement_timeout: str) -> None:
-    """Make the indexes that need no lock, and again those that an interrupted call left unusable."""
+    """Make the indexes that need no lock; an index that an interrupted call left unusable is made again."""
     indexes = [index for migration in migrations for index in migration.indexes]
     if not indexes:
         return
@@ -151,13 +175,13 @@ def make_indexes(engine: Engine, migrations: Iterable[Migration], *, statement_t
 
 
 def lock_holder(connection: Connection) -> Holder | None:
-    """Whose lock a migration waits for; None if there is none, or if this role may not see it."""
+    """The session whose lock a migration waits for; None if there is none, or if this role may not see it."""
     found = rows_as(execute(connection, "session/lock_holder"), Holder)
     return found[0] if found else None
 
 
 def _statements(module: ModuleType) -> list[str]:
-    """What a migration executes, each statement as text on one line."""
+    """The statements of a migration, each as text on one line."""
     from alembic.migration import MigrationContext
     from alembic.operations import Operations
 

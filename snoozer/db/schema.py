@@ -30,7 +30,7 @@ CREATE_COMMAND = "createdb --template=template0 --encoding=UTF8 NAME"
 MIGRATION_SECONDS = 630
 # How long a migration tries again for its locks, and the waits between; each try stops others for up to a second.
 LOCKED_SECONDS = 600.0
-FIRST_LOCKED_WAIT, LONGEST_LOCKED_WAIT = 1.0, 10.0
+FIRST_LOCKED_WAIT, LONGEST_LOCKED_WAIT = 1.0, 5.0
 POLL_SECONDS = 1.0
 REPORT_SECONDS = 30.0
 _MIGRATE = "run `snoozer migrate`"

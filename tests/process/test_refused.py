@@ -17,7 +17,7 @@ from tests.process.cli.running import run_command
 from tests.process.conftest import TIMEOUT, Field, Sink, wait
 
 ROLE = "snoozer_refused_process"
-# Those of the product: how often it asks is what is measured.
+# The defaults of the product, because the test measures how often it asks.
 DEFAULTS = {
     "SNOOZER_SWEEP_SECONDS": "5",
     "SNOOZER_POLL_SECONDS": "1",
@@ -27,7 +27,7 @@ DEFAULTS = {
     "SNOOZER_BACKOFF_SECONDS": "30",
 }
 REFUSED = "SELECT xact_rollback FROM pg_stat_database WHERE datname = current_database()"
-# Each chore is refused once before it pauses.
+# The first seconds are left out, because the clock tries each chore once before it pauses.
 FIRST_SECONDS, MEASURED_SECONDS, MOST_A_SECOND = 3.0, 5.0, 8
 # Shorter than any host waits before it kills.
 STOPPED_SECONDS = 9.0

@@ -140,7 +140,7 @@ def test_a_moment_is_restored_and_the_report_equals_the_mail_servers_log(
     listed = run_line(place, report, STOPPED=stopped.isoformat(), MAIL_LOG=str(sink.path))
     ids = {int(line.split()[0]): line.split()[2] for line in listed.splitlines()}
     assert sorted(ids) == sorted(sent_after_moment)
-    # What left since the moment is listed, if the restored database has its row, and nothing else is.
+    # The report lists each mail since the moment whose row is in the restored database, and no other row.
     assert set(ids.values()) == {name for name, of in since.items() if of not in forgotten_messages}
     assert run_line(place, apply, STOPPED=stopped.isoformat(), MAIL_LOG=str(sink.path)) == listed
     wait(lambda: all(place.is_sent(id) for id in never_sent))

@@ -136,11 +136,11 @@ class Scene:
             names = [column.name for column in cursor.description]
             return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 
-    def run(self, *command: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, *command: str, within: float = COMMAND) -> "subprocess.CompletedProcess[str]":
         """One command of the product, to its end."""
         line = [sys.executable, "-m", "snoozer", *command]
         return subprocess.run(
-            line, cwd=ROOT, env=dict(self.environment), capture_output=True, text=True, check=False, timeout=COMMAND
+            line, cwd=ROOT, env=dict(self.environment), capture_output=True, text=True, check=False, timeout=within
         )
 
     @contextmanager

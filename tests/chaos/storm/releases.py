@@ -17,7 +17,7 @@ from tests.chaos.storm.ground import Ground, Scene, open_scene
 from tests.chaos.storm.load import PLAIN, Mix
 from tests.process.conftest import ROOT
 
-TIMEOUT = 60.0
+TIMEOUT = 180.0
 # As long as a migration may hold up a worker, so that none ends as if it had lost the database.
 PATIENT = {"SNOOZER_WORKER_DEAD_SECONDS": "30", "SNOOZER_LEASE_SECONDS": "60"}
 MIGRATIONS = "migrations/versions"

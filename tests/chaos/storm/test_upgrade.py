@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from snoozer.db.schema import LOCKED_SECONDS
 from snoozer.dev.ports import any_free
 from tests.chaos.storm import history
 from tests.chaos.storm.conftest import FULL
@@ -74,7 +75,7 @@ def test_a_release_takes_over_under_load(stage: Stage, ground: Ground, release: 
             at_work(scene, release.pids, since=time.time())
             with old.visiting(), new.visiting():
                 began = time.time()
-                done = scene.run("migrate")
+                done = scene.run("migrate", within=LOCKED_SECONDS)
                 migrated = time.time()
                 assert done.returncode == 0, done.stderr
                 for pids in (release.pids, act.fleet.workers):

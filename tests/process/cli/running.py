@@ -17,10 +17,13 @@ ENVIRONMENT = {
 
 
 def run_command(*command: str, engine: Engine, home: Path, **settings: str) -> subprocess.CompletedProcess[str]:
+    return run_forked(*command, env=environment(engine, home, **settings))
+
+
+def environment(engine: Engine, home: Path, **settings: str) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
     url = engine.url.render_as_string(hide_password=False)
-    environment = {**inherited, **ENVIRONMENT, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings}
-    return run_forked(*command, env=environment)
+    return {**inherited, **ENVIRONMENT, "DATABASE_URL": url, "SNOOZER_HOME": str(home), **settings}
 
 
 def refusal(*command: str, engine: Engine, home: Path) -> str:

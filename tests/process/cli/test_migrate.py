@@ -1,8 +1,6 @@
 """A schema that is not the one of this release: every command reports it in the same sentence and ends in 2."""
 
 import re
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,8 +8,9 @@ from sqlalchemy import Engine, text
 
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
-from tests.factories import wait_until_a_session_waits
-from tests.process.cli.running import refusal, run_command
+from tests.conftest import HANG_SECONDS
+from tests.forked import PIPES, start_forked
+from tests.process.cli.running import environment, refusal, run_command
 
 ROWS = """
 INSERT INTO email_snoozes (user_email, message_id, remind_at, bucket)
@@ -74,29 +73,16 @@ def test_a_lock_of_another_session_is_tried_again_and_reported_in_words(empty_da
     schema.upgrade(empty_database)
     with empty_database.begin() as connection:
         connection.execute(text("UPDATE definitions SET source = 'of another release' WHERE name = 'snooze_state'"))
-    with ThreadPoolExecutor(1) as another:
-        with empty_database.begin() as other:
-            other.execute(text("SET application_name = 'a long report'; LOCK TABLE email_snoozes IN ACCESS SHARE MODE"))
-            pid = other.execute(text("SELECT pg_backend_pid()")).scalar_one()
-            migrating = another.submit(run_command, "migrate", engine=empty_database, home=tmp_path)
-            for _ in range(2):
-                wait_until_a_session_waits(empty_database)
-                wait_until_none_waits(empty_database)
-        ended = migrating.result()
-    assert (ended.returncode, ended.stdout[:17]) == (0, "The schema is at ")
-    first, *more = ended.stderr.splitlines()
+    with empty_database.begin() as other:
+        other.execute(text("SET application_name = 'a long report'; LOCK TABLE email_snoozes IN ACCESS SHARE MODE"))
+        pid = other.execute(text("SELECT pg_backend_pid()")).scalar_one()
+        migrating = start_forked("migrate", env=environment(empty_database, tmp_path), **PIPES)
+        assert migrating.stderr is not None
+        first = migrating.stderr.readline()
+    out, _ = migrating.communicate(timeout=HANG_SECONDS)
+    assert (migrating.returncode, out[:17]) == (0, "The schema is at ")
     assert first.startswith(f"snoozer: Process {pid} (a long report), at work for ")
     assert "holds a lock (LockNotAvailable, SQLSTATE 55P03); tries again in " in first
-    assert more
-
-
-def wait_until_none_waits(engine: Engine) -> None:
-    with engine.connect() as watcher:
-        while watcher.execute(
-            text("SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
-        ).scalar_one():
-            watcher.rollback()
-            time.sleep(0.005)
 
 
 def test_the_check_says_what_is_locked_and_how_long_and_changes_nothing(empty_database: Engine, tmp_path: Path) -> None:
@@ -118,7 +104,8 @@ def test_the_check_says_what_is_locked_and_how_long_and_changes_nothing(empty_da
     assert re.search(r"  0121  .*\n  0125 .*\n        locks reminder_sends \(0 rows\)", printed)
     waits = re.search(r"From the first lock to the end others wait about 1 s, .* for (.*)\.\n", printed)
     assert waits
-    assert waits[1].split(", ")[:2] == ["email_snoozes", "accounts"]
+    assert waits[1].split(", ")[0] == "accounts"
+    assert "email_snoozes" in waits[1]
     assert "alembic_version" not in printed
     assert re.search(r"Now process \d+ \(snoozer-.*\), at work for .*, holds a lock that would be waited for", printed)
     with empty_database.connect() as connection:

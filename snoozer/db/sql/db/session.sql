@@ -43,6 +43,10 @@ WHERE activity.datname = current_database()
 ORDER BY activity.xact_start
 LIMIT 1
 
+-- name: lock_timeout
+-- Limit how long a statement of this transaction, or of this savepoint, waits for a lock.
+SELECT set_config('lock_timeout', :lock_timeout, TRUE)
+
 -- name: own_limits
 -- Give the statements of this session more time, and no limit for waits that hold up no other. A session of a pooler has
 -- no limits of its own, and gets none here, because others use it next.
