@@ -28,14 +28,24 @@ def a_worker(engine: Engine, id: str = "ant-1", *, silent: timedelta = -HOUR, ru
     return id
 
 
-def housekeeping(engine: Engine, *, ago: timedelta = -HOUR) -> None:
-    """The clock swept so long ago."""
+def housekeeping(engine: Engine, *, chore: str = "recover", ago: timedelta = -HOUR) -> None:
+    """The clock did this chore so long ago."""
     with engine.begin() as connection:
         ran = text(
-            "INSERT INTO housekeeping_runs AS run VALUES ('recover', now() - :ago)"
+            "INSERT INTO housekeeping_runs AS run VALUES (:chore, now() - :ago)"
             " ON CONFLICT (chore) DO UPDATE SET finished_at = EXCLUDED.finished_at"
         )
-        connection.execute(ran, {"ago": ago})
+        connection.execute(ran, {"chore": chore, "ago": ago})
+
+
+def overdue_chore(engine: Engine) -> None:
+    housekeeping(engine, chore="minutes", ago=timedelta(minutes=6))
+
+
+def refused_sweep(engine: Engine) -> None:
+    """The clock runs, and the database refuses its sweep."""
+    housekeeping(engine, ago=HOUR)
+    housekeeping(engine, chore="refused: sweep", ago=timedelta(minutes=1))
 
 
 def all_is_well(engine: Engine) -> None:

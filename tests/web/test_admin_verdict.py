@@ -22,7 +22,9 @@ from tests.web.overviews import (
     a_worker,
     all_is_well,
     housekeeping,
+    overdue_chore,
     part,
+    refused_sweep,
     sent,
     troubles_of,
     verdict,
@@ -96,23 +98,6 @@ def never_a_clock(engine: Engine) -> None:
         connection.execute(text("DELETE FROM housekeeping_runs"))
 
 
-def refused_chore(engine: Engine) -> None:
-    with engine.begin() as connection:
-        connection.execute(text("INSERT INTO housekeeping_runs VALUES ('minutes', now() - INTERVAL '6 minutes')"))
-
-
-def chores_refused(engine: Engine) -> None:
-    with engine.begin() as connection:
-        connection.execute(text("INSERT INTO housekeeping_runs VALUES ('refused: archive', now() - INTERVAL '2 s')"))
-        connection.execute(text("INSERT INTO housekeeping_runs VALUES ('refused: minutes', now())"))
-
-
-def sweep_refused(engine: Engine) -> None:
-    no_clock(engine)
-    with engine.begin() as connection:
-        connection.execute(text("INSERT INTO housekeeping_runs VALUES ('refused: sweep', now())"))
-
-
 def half_of_the_workers_are_frozen(engine: Engine) -> None:
     a_worker(engine, "bee-1", silent=MINUTE)
     a_snooze(engine, claimed_by="bee-1", claimed_at=now() - 2 * SECOND)
@@ -182,9 +167,8 @@ WAIT = f"3 reminders of 1 person wait, the oldest since {HH}"
         (tripped, "mail server tripped", "Nothing is sent by mail.example:25 since operator 7 stopped it at HH …"),
         (no_clock, "clock", "The clock has been silent since HH, for 1 min…"),
         (never_a_clock, "clock", "The clock has never run (start it with: snoozer clock); …"),
-        (chores_refused, "chore", "The database refuses the clock its chores “archive”, “minutes” since HH: its log …"),
-        (sweep_refused, "chore", "The database refuses the clock its chore “sweep” since HH: its log names the error."),
-        (refused_chore, "chore", "The clock runs, and its chore “minutes” was last done at HH: its log says …"),
+        (refused_sweep, "chore", "The database refuses the clock its chore “sweep” since HH: its log names the error."),
+        (overdue_chore, "chore", "The clock runs, and its chore “minutes” was last done at HH: its log says …"),
         (half_of_the_workers_are_frozen, "workers lost", "1 of 2 workers stopped answering (bee-1 at HH); 1 …"),
         (all_workers_are_frozen, "no workers", "The only worker stopped answering at HH; nothing waits; …"),
         (no_worker, "no workers", "No worker runs (start one with: snoozer worker); nothing waits; …"),
