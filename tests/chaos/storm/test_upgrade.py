@@ -24,9 +24,9 @@ from tests.chaos.storm import history
 from tests.chaos.storm.conftest import FULL
 from tests.chaos.storm.fleet import until
 from tests.chaos.storm.ground import Ground, Scene
+from tests.chaos.storm.programs import Visitor
 from tests.chaos.storm.releases import OlderPlace, Release, commit_of_previous_release
 from tests.chaos.storm.stage import Stage
-from tests.chaos.storm.programs import Visitor
 from tests.conftest import missing
 from tests.process.conftest import ROOT
 
