@@ -39,6 +39,7 @@ def test_a_primary_is_lost_behind_a_pooler(pair: Pair, settings: Settings, mail_
             place.program.move("INBOX", tomorrow, uids="2")
             pair.promote()
             pooler.follow(pair.primary.url)
+            engine.dispose()
             place.eventually(lambda: place.asleep() == 2)
             place.make_due()
             place.eventually(lambda: place.program.shown("INBOX") == returned(before))

@@ -53,22 +53,30 @@ def test_none_is_early_and_each_comes_once(place: Field) -> None:
 def test_a_kill_while_mails_are_held_loses_none_and_blames_none_that_was_not_begun(place: Field) -> None:
     doomed = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="held:kill@<held@mail.example>")
     wait(lambda: bool(_workers(place)))
-    at = now() + FAR
-    held = a_snooze(place.engine, message_id="<held@mail.example>", remind_at=at)
-    later = a_snooze(place.engine, remind_at=at + timedelta(milliseconds=400))
+    # A worker of a busy machine may meet a row late, with nothing held: then two others are tried.
+    late = 0
+    while True:
+        at = now() + FAR
+        held = a_snooze(place.engine, message_id="<held@mail.example>", remind_at=at)
+        later = a_snooze(place.engine, remind_at=at + timedelta(milliseconds=400))
+        wait(lambda: doomed.poll() is not None or (place.is_sent(held) and place.is_sent(later)))  # noqa: B023
+        if doomed.poll() is not None:
+            break
+        late += 1
+        assert late < MOST_LATE
     doomed.communicate(timeout=TIMEOUT)
     assert doomed.returncode == -signal.SIGKILL
     assert the_send(place.engine, held).state == "sending"
     row = the_row(place.engine, later)
     assert (row.claimed_at, row.crash_count, the_send(place.engine, later)) == (None, 0, None)
-    assert place.sink.accepted() == []
+    assert len(place.sink.accepted()) == 2 * late
 
     clock, worker = place.start("clock"), place.start("worker")
     wait(lambda: place.is_sent(held) and place.is_sent(later))
     for process in (clock, worker):
         process.terminate()
         process.communicate(timeout=TIMEOUT)
-    copies = [line["in_reply_to"] for line in place.sink.accepted()]
+    copies = [line["in_reply_to"] for line in place.sink.accepted()[2 * late :]]
     assert sorted(copies) == sorted(the_row(place.engine, id).message_id for id in (held, later))
     assert "uncertain" in the_events(place.engine, held)
     assert "recovered" not in the_events(place.engine, later)
