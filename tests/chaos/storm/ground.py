@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
-from typing import Any, Protocol
+from typing import Any, Protocol, Required, TypedDict, Unpack
 
 import psycopg
 
@@ -192,19 +192,21 @@ class Scene:
         return judge(found)
 
 
+class Making(TypedDict, total=False):
+    """The parameters of a scene: `rate` snoozes of programs and `people_rate` acts of people a second, and the seconds
+    that the mail server `think`s."""
+
+    seed: Required[int]
+    rate: float
+    think: float
+    mix: Mix
+    people_rate: float
+
+
 class Place(Protocol):
     """Where scenes can be played, each on a fresh database."""
 
-    def scene(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        rate: float = 40.0,
-        think: float = 0.02,
-        mix: Mix = PLAIN,
-        people_rate: float = 0.0,
-    ) -> AbstractContextManager[Scene]: ...
+    def scene(self, folder: Path, **made: Unpack[Making]) -> AbstractContextManager[Scene]: ...
 
 
 class Ground:
@@ -227,16 +229,7 @@ class Ground:
             connection.execute("TRUNCATE accepted_timelines")
 
     @contextmanager
-    def scene(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        rate: float = 40.0,
-        think: float = 0.02,
-        mix: Mix = PLAIN,
-        people_rate: float = 0.0,
-    ) -> Iterator[Scene]:
+    def scene(self, folder: Path, **made: Unpack[Making]) -> Iterator[Scene]:
         """A fresh database and a sink; the load is not started yet."""
         with self.database(template=TEMPLATE, owner=ROLE) as url:
             scene = open_scene(
@@ -245,11 +238,7 @@ class Ground:
                 product_url=self._product_url(url.rpartition("/")[2]),
                 server=self.server,
                 maternity=self.maternity,
-                seed=seed,
-                rate=rate,
-                think=think,
-                mix=mix,
-                people_rate=people_rate,
+                **made,
             )
             with scene as opened:
                 yield opened
@@ -279,10 +268,10 @@ def open_scene(
     database_url: str,
     server: Postgres,
     maternity: Maternity,
-    seed: int,
-    rate: float,
-    think: float,
     product_url: str | None = None,
+    seed: int,
+    rate: float = 40.0,
+    think: float = 0.02,
     mix: Mix = PLAIN,
     people_rate: float = 0.0,
 ) -> Iterator[Scene]:

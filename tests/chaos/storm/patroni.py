@@ -18,14 +18,13 @@ from datetime import datetime
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from signal import SIGKILL
-from typing import Any
+from typing import Any, Unpack
 
 import yaml
 
 from snoozer.dev import binaries, ports
 from tests.chaos.storm.fleet import hurt, until
-from tests.chaos.storm.ground import Ground, Scene, create_database, open_scene, prepare_database
-from tests.chaos.storm.load import PLAIN, Mix
+from tests.chaos.storm.ground import Ground, Making, Scene, create_database, open_scene, prepare_database
 from tests.chaos.storm.replication import kill_server
 from tests.process.conftest import ROOT
 
@@ -247,16 +246,7 @@ class PatroniPlace:
     synchronous: bool
 
     @contextmanager
-    def scene(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        rate: float = 40.0,
-        think: float = 0.02,
-        mix: Mix = PLAIN,
-        people_rate: float = 0.0,
-    ) -> Iterator[Scene]:
+    def scene(self, folder: Path, **made: Unpack[Making]) -> Iterator[Scene]:
         """A fresh database; the standby follows."""
         self.cluster.make_whole(synchronous=self.synchronous)
         name = f"storm_{secrets.token_hex(4)}"
@@ -270,11 +260,7 @@ class PatroniPlace:
             database_url=url,
             server=self.ground.server,
             maternity=self.ground.maternity,
-            seed=seed,
-            rate=rate,
-            think=think,
-            mix=mix,
-            people_rate=people_rate,
+            **made,
         )
         with scene as opened:
             yield opened

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Unpack
 from urllib.parse import urlsplit
 
 import psycopg
 
 from snoozer.dev import binaries, ports
 from tests.chaos.storm.fleet import hurt, until
-from tests.chaos.storm.ground import Place, Scene
-from tests.chaos.storm.load import PLAIN, Mix
+from tests.chaos.storm.ground import Making, Place, Scene
 from tests.conftest import missing
 
 TIMEOUT = 30.0
@@ -125,17 +125,8 @@ class PooledPlace:
     pooler: Pooler
 
     @contextmanager
-    def scene(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        rate: float = 40.0,
-        think: float = 0.02,
-        mix: Mix = PLAIN,
-        people_rate: float = 0.0,
-    ) -> Iterator[Scene]:
-        with self.ground.scene(folder, seed=seed, rate=rate, think=think, mix=mix, people_rate=people_rate) as scene:
+    def scene(self, folder: Path, **made: Unpack[Making]) -> Iterator[Scene]:
+        with self.ground.scene(folder, **made) as scene:
             url = self.pooler.url(scene.database_url.rpartition("/")[2].partition("?")[0])
             pooled = {"DATABASE_URL": url, "SNOOZER_PGBOUNCER": "1"}
             yield replace(scene, environment={**scene.environment, **pooled})

@@ -9,12 +9,12 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Unpack
 
 import psycopg
 
 from tests.chaos.storm.evidence import WITNESS
-from tests.chaos.storm.ground import Ground, Scene, open_scene
-from tests.chaos.storm.load import PLAIN, Mix
+from tests.chaos.storm.ground import Ground, Making, Scene, open_scene
 from tests.process.conftest import ROOT
 
 TIMEOUT = 180.0
@@ -107,27 +107,14 @@ class OlderPlace:
     release: Release
 
     @contextmanager
-    def scene(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        rate: float = 40.0,
-        think: float = 0.02,
-        mix: Mix = PLAIN,
-        people_rate: float = 0.0,
-    ) -> Iterator[Scene]:
+    def scene(self, folder: Path, **made: Unpack[Making]) -> Iterator[Scene]:
         with self.ground.database() as url:
             scene = open_scene(
                 folder,
                 database_url=url,
                 server=self.ground.server,
                 maternity=self.ground.maternity,
-                seed=seed,
-                rate=rate,
-                think=think,
-                mix=mix,
-                people_rate=people_rate,
+                **made,
             )
             with scene as opened:
                 environment = {**opened.environment, **PATIENT}

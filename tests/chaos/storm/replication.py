@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import psycopg
 
@@ -21,8 +22,7 @@ from snoozer.dev import binaries, ports
 from snoozer.dev.environment import write_private
 from snoozer.dev.postgres import STATE_FILE, Postgres
 from tests.chaos.storm.fleet import Maternity, hurt, until
-from tests.chaos.storm.ground import Scene, create_database, open_scene, prepare_database
-from tests.chaos.storm.load import PLAIN, Mix
+from tests.chaos.storm.ground import Making, Scene, create_database, open_scene, prepare_database
 
 TIMEOUT = 60.0
 FOLLOWS = "SELECT 1 FROM pg_stat_replication WHERE state = 'streaming' AND sync_state = %s"
@@ -145,16 +145,7 @@ class ReplicatedPlace:
     synchronous: bool
 
     @contextmanager
-    def scene(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        rate: float = 40.0,
-        think: float = 0.02,
-        mix: Mix = PLAIN,
-        people_rate: float = 0.0,
-    ) -> Iterator[Scene]:
+    def scene(self, folder: Path, **made: Unpack[Making]) -> Iterator[Scene]:
         """A fresh database; the standby follows."""
         self.pair.make_whole(synchronous=self.synchronous)
         name = f"storm_{secrets.token_hex(4)}"
@@ -166,11 +157,7 @@ class ReplicatedPlace:
             database_url=url,
             server=self.pair.primary,
             maternity=self.maternity,
-            seed=seed,
-            rate=rate,
-            think=think,
-            mix=mix,
-            people_rate=people_rate,
+            **made,
         )
         with scene as opened:
             yield opened

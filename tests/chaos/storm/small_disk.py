@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Unpack
 
 import psycopg
 
 from snoozer.dev import binaries
 from snoozer.dev.postgres import Postgres
 from tests.chaos.storm.fleet import Maternity, until
-from tests.chaos.storm.ground import Scene, create_database, open_scene, prepare_database
-from tests.chaos.storm.load import PLAIN, Mix
+from tests.chaos.storm.ground import Making, Scene, create_database, open_scene, prepare_database
 
 TIMEOUT = 60.0
 # Six files of the log.
@@ -57,16 +57,7 @@ class SmallDiskPlace:
     maternity: Maternity
 
     @contextmanager
-    def scene(
-        self,
-        folder: Path,
-        *,
-        seed: int,
-        rate: float = 40.0,
-        think: float = 0.02,
-        mix: Mix = PLAIN,
-        people_rate: float = 0.0,
-    ) -> Iterator[Scene]:
+    def scene(self, folder: Path, **made: Unpack[Making]) -> Iterator[Scene]:
         url = create_database(self.server.url, "storm")
         prepare_database(url)
         scene = open_scene(
@@ -74,11 +65,7 @@ class SmallDiskPlace:
             database_url=url,
             server=self.server,
             maternity=self.maternity,
-            seed=seed,
-            rate=rate,
-            think=think,
-            mix=mix,
-            people_rate=people_rate,
+            **made,
         )
         with scene as opened:
             yield opened
