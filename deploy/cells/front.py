@@ -17,7 +17,6 @@ import socketserver
 import sqlite3
 import sys
 import tomllib
-from base64 import b64encode
 from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -32,6 +31,7 @@ from flask.typing import ResponseReturnValue
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from snoozer.mail.headers import account_address
+from snoozer.resources import resource_folder
 from snoozer.runtime import secret_keys
 from snoozer.translations import LANGUAGES, speaking, use_in_templates
 from snoozer.translations import gettext as _
@@ -48,20 +48,18 @@ _FIND = "SELECT cell FROM placed WHERE address = ?"
 _PLACE = "INSERT INTO placed VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET cell = placed.cell RETURNING cell"
 _STORE = "INSERT INTO placed VALUES (?, ?) ON CONFLICT (address) DO UPDATE SET cell = excluded.cell"
 
-_STYLE = (
-    "body{font:1.1em system-ui;max-width:24em;margin:15vh auto;padding:0 1em}input,button{font:inherit;padding:.5em;\
-width:100%;box-sizing:border-box;margin:.3em 0}"
-)
-_PAGE = """<!doctype html>
-<html lang="{{ language }}"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<meta name="color-scheme" content="light dark"><title>{{ _('Sign in') }} · Snoozer</title>
-<style>{{ style | safe }}</style>
-<h1>{{ _('Put it away. Get it back.') }}</h1>
-<form method="post"><label for="email">{{ _('Your mail address') }}</label>
+# It looks like the pages to which it leads: their stylesheet, and their classes.
+_PAGE = """{% from 'macros/icons.html' import mark %}<!doctype html>
+<html lang="{{ language }}" data-theme="auto"><meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
+<title>{{ _('Sign in') }} · Snoozer</title>
+<link rel="icon" href="/static/snoozer.svg" type="image/svg+xml"><link rel="stylesheet" href="/static/snoozer.css">
+<body class="narrow"><main><div class="centre">{{ mark() }}<h1>{{ _('Put it away. Get it back.') }}</h1>
+<form class="card" method="post"><div class="field"><label for="email">{{ _('Your mail address') }}</label>
 <input id="email" name="email" inputmode="email" autocapitalize="none" spellcheck="false" autocomplete="email" required
  autofocus maxlength="254" value="{{ email }}"{% if error %} aria-invalid="true" aria-describedby="error"{% endif %}>
-{% if error %}<p id="error">{{ error }}</p>{% endif %}
-<button>{{ _('Continue') }}</button></form></html>
+{% if error %}<p class="error" id="error"><span>{{ error }}</span></p>{% endif %}</div>
+<button class="primary">{{ _('Continue') }}</button></form></div></main></html>
 """
 
 log = logging.getLogger("snoozer.front")
@@ -175,19 +173,16 @@ def from_environment() -> Flask:
 
 
 def create_app(people: Directory) -> Flask:
-    app = Flask("front", static_folder=None)
+    app = Flask("front", static_folder=resource_folder("static"), template_folder=resource_folder("templates"))
     app.config["MAX_CONTENT_LENGTH"] = MAX_BODY_BYTES
     use_in_templates(app.jinja_env)
     # Browsers apply form-action to the redirect after the form, too.
     targets = " ".join(sorted(cell.base_url for cell in people.cells.cells.values()))
-    style = hashlib.sha256(_STYLE.encode()).digest()
 
     @app.get("/")
     def page(email: str = "", error: str = "") -> str:
         with speaking(_language()):
-            return render_template_string(
-                _PAGE, language=_language(), style=_STYLE, email=email, error=error and _(error)
-            )
+            return render_template_string(_PAGE, language=_language(), email=email, error=error and _(error))
 
     @app.post("/")
     def lead() -> ResponseReturnValue:
@@ -211,7 +206,7 @@ def create_app(people: Directory) -> Flask:
     @app.after_request
     def secure(response: Response) -> Response:
         response.headers["Content-Security-Policy"] = (
-            f"default-src 'none'; style-src 'sha256-{b64encode(style).decode()}'; form-action 'self' {targets}; "
+            f"default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self' {targets}; "
             "frame-ancestors 'none'; base-uri 'none'"
         )
         response.headers["Cache-Control"] = "no-store"
