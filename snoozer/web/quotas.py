@@ -34,5 +34,5 @@ def _response(reached: QuotaReached) -> Response:
     still = _("Everything that was saved before is still there; an operator of this Snoozer can raise the limit.")
     explanation = f"{text} {still}"
     return make_response(
-        render_template("errors/error.html", code=429, title=_(TITLE), explanation=explanation, kept=[]), 429, headers
+        render_template("errors/error.html", code=429, title=_(TITLE), explanation=explanation), 429, headers
     )
