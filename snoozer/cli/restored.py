@@ -79,10 +79,10 @@ def retire(
     made; also return repeating ones. If the Message-IDs of `sent` are known, only those. Must be called while no worker
     claims rows."""
     cases: list[RestoredCase] = []
-    after, known = 0, None if sent is None else list(sent)
+    after = 0
     while ids := queue.lock_due_before(connection, until=until, after=after, batch_size=BATCH_SIZE):
         after = max(ids)
-        batch = queue.retire_restored(connection, ids=ids, domain=domain, error=ERROR, sent=known)
+        batch = queue.retire_restored(connection, ids=ids, domain=domain, error=ERROR, sent=sent)
         lines = [(case.id, {"error": ERROR}) for case in batch if not case.repeats]
         events.append_many(connection, kind="set aside", actor="operator", route=ROUTE, lines=lines)
         cases += batch

@@ -1,7 +1,7 @@
 """The queue: one function per statement in `sql/queue`, every write to `email_snoozes`; those in `sql/queue/peek` only
 read."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -298,7 +298,7 @@ def lock_due_before(connection: Connection, *, until: datetime, after: int, batc
 
 
 def retire_restored(
-    connection: Connection, *, ids: Sequence[int], domain: str, error: str, sent: Sequence[str] | None = None
+    connection: Connection, *, ids: Sequence[int], domain: str, error: str, sent: Collection[str] | None = None
 ) -> list[RestoredCase]:
     """Retire these snoozes, which `lock_due_before` has locked: a restored dump does not know whether they were sent.
     With `sent`, the Message-IDs that the mail server took, only those. Recurring snoozes are returned but not

@@ -93,32 +93,24 @@ def test_a_second_upgrade_waits_for_the_first_however_long_it_takes(empty: Engin
 
 
 @pytest.mark.usefixtures("next_release")
-def test_an_upgrade_does_not_deadlock_with_a_transaction_that_reads_and_then_writes(empty: Engine) -> None:
-    """A claim does. The upgrade held a trigger's lock, which lets others read, and waited for a stronger one."""
-    schema.upgrade(empty, revision=FIRST)
-    with ThreadPoolExecutor(1) as another, empty.connect() as claim:
-        with claim.begin():
-            claim.execute(text("SELECT FROM email_snoozes"))
-            upgrading = another.submit(schema.upgrade, empty)
-            wait_until_a_session_waits(empty)
-            claim.execute(text("UPDATE email_snoozes SET updated_at = now()"))
-        upgrading.result()
-    with empty.connect() as connection:
-        current, head = schema.versions(connection)
-    assert current == head
-
-
-@pytest.mark.usefixtures("next_release")
-def test_a_deadlock_has_no_victim(empty: Engine) -> None:
-    """A person had to run `snoozer migrate` again after one with a worker of the release before."""
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [
+        # A claim reads, then writes. The upgrade held a trigger's lock, which lets others read, and waited for more.
+        ("SELECT FROM email_snoozes", "UPDATE email_snoozes SET updated_at = now()"),
+        # The upgrade locks `messages` after the queue. A person had to run `snoozer migrate` again after a deadlock.
+        ("LOCK TABLE messages IN ROW EXCLUSIVE MODE", "LOCK TABLE email_snoozes IN ROW EXCLUSIVE MODE"),
+    ],
+    ids=["a claim", "another order of tables"],
+)
+def test_an_upgrade_does_not_deadlock_with_a_worker(empty: Engine, first: str, then: str) -> None:
     schema.upgrade(empty, revision=FIRST)
     with ThreadPoolExecutor(1) as another, empty.connect() as worker:
         with worker.begin():
-            # The upgrade locks `messages` after the queue; this session does it the other way round.
-            worker.execute(text("LOCK TABLE messages IN ROW EXCLUSIVE MODE"))
+            worker.execute(text(first))
             upgrading = another.submit(schema.upgrade, empty)
             wait_until_a_session_waits(empty)
-            worker.execute(text("LOCK TABLE email_snoozes IN ROW EXCLUSIVE MODE"))
+            worker.execute(text(then))
         upgrading.result()
     with empty.connect() as connection:
         current, head = schema.versions(connection)

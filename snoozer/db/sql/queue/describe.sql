@@ -10,4 +10,3 @@ WHERE snooze.id = found.id
       (snooze.subject IS NULL AND found.subject IS NOT NULL)
       OR (snooze.sender_email IS NULL AND found.sender_email IS NOT NULL)
   )
-RETURNING snooze.id
