@@ -1,6 +1,8 @@
 """What the IMAP servers of the tests share: an account without privileges, a home, ports, and an end for certain."""
 
 import contextlib
+import fcntl
+import functools
 import os
 import pwd
 import shutil
@@ -12,8 +14,10 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import SystemRandom
+from typing import TextIO
 
 UNPRIVILEGED_ACCOUNT = "nobody"
+_given: set[int] = set()
 
 
 def account() -> pwd.struct_passwd:
@@ -68,11 +72,25 @@ def stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
 
 
 def free_port() -> int:
-    """Below those that systems give to connections on their way out: none of these takes it before the server does."""
+    """A port that no other caller gets while this process runs, whichever process calls.
+
+    It is below those that systems give to connections on their way out: none of these takes it before the server does.
+    """
     while True:
         port = SystemRandom().randrange(20_000, 32_000)
-        with contextlib.suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            return port
+        if port in _given:
+            continue
+        with contextlib.suppress(OSError):
+            fcntl.lockf(_ports(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, port)
+            with socket.create_server(("127.0.0.1", port)):
+                _given.add(port)
+                return port
+
+
+@functools.cache
+def _ports() -> TextIO:
+    """A file in which each byte stands for a port. The lock of a byte ends with the process that holds it."""
+    return (Path(tempfile.gettempdir()) / f"snoozer-ports-{os.geteuid()}").open("a", encoding="ascii")
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = 20) -> None:
