@@ -74,7 +74,7 @@ def stopping(process: subprocess.Popen[bytes]) -> Iterator[None]:
 def free_port() -> int:
     """A port that no other caller gets while this process runs, whichever process calls.
 
-    It is below those that systems give to connections on their way out: none of these takes it before the server does.
+    Systems give higher ports to connections on their way out: none of these takes it before the server does.
     """
     while True:
         port = SystemRandom().randrange(20_000, 32_000)
