@@ -65,6 +65,15 @@ def test_a_unit_starts_a_command_without_rights(unit: Path) -> None:
     assert (service["User"], service["NoNewPrivileges"], service["CapabilityBoundingSet"]) == ("snoozer", "yes", "")
 
 
+def test_the_unit_lets_a_worker_lower_its_own_priority() -> None:
+    """Without it the kernel kills each worker at its start."""
+    filters = re.findall(
+        r"^SystemCallFilter=(.*)$", (DEPLOY / "systemd" / "snoozer@.service").read_text(), re.MULTILINE
+    )
+    denied = next(n for n, calls in enumerate(filters) if "@resources" in calls)
+    assert "setpriority" in " ".join(filters[denied + 1 :]).split()
+
+
 def test_the_target_wants_every_process() -> None:
     wanted = re.findall(r"snoozer[@-](\w+)\.service", (DEPLOY / "systemd" / "snoozer.target").read_text())
     assert set(wanted) == {"web", "worker", "clock", "inbound", "mailbox"}
