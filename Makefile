@@ -1,8 +1,8 @@
 .DEFAULT_GOAL := help
-.PHONY: help setup run dev lab test fast check storm bench compare schema messages lock release
+.PHONY: help setup run dev lab test fast check storm bench compare schema messages lock release newcomer helm
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## the virtual environment .venv, from requirements*.txt
 	@bin/setup
@@ -46,6 +46,10 @@ helm: ## lint the Helm chart, render it and check it by the schemas of Kubernete
 	@test -x deploy/helm/.venv/bin/python || python3 -m venv deploy/helm/.venv
 	@deploy/helm/.venv/bin/pip install --quiet --disable-pip-version-check -r deploy/helm/requirements.txt
 	@deploy/helm/.venv/bin/python deploy/helm/check.py
+
+newcomer: ## each way to install, typed on a machine with nothing of ours: commands, and seconds to the first reminder
+	@bin/setup dev
+	@exec .venv/bin/python -m tests.process.newcomer $(ARGS)
 
 storm: ## a thousand kills and worse, judged by what a mail server wrote down: verdict.json
 	@bin/setup dev

@@ -36,14 +36,20 @@ def make(folder: Path, *, requirements: str = "requirements.txt") -> Path:
 
 def install_wheel(programs: Path, *, into: Path) -> None:
     """Build the wheel of this checkout and install it, without its dependencies, into the environment of `programs`."""
-    copy = copy_sources(into / "checkout")  # A build writes to the folder of its sources.
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(copy)]
-    subprocess.run(build, check=True, capture_output=True)
-    [wheel] = into.glob("*.whl")
+    wheel = build_wheel(into)
     pip = [sys.executable, "-m", "pip", "--python", f"{programs}/python", "install", "-q", "--no-deps", "--no-index"]
     # A path that names this checkout would have pip find Snoozer installed already.
     surroundings = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     subprocess.run([*pip, str(wheel)], check=True, env=surroundings)
+
+
+def build_wheel(into: Path) -> Path:
+    """Build the wheel of this checkout in this folder, and return it."""
+    copy = copy_sources(into / "checkout")  # A build writes to the folder of its sources.
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(into), str(copy)]
+    subprocess.run(build, check=True, capture_output=True)
+    [wheel] = into.glob("*.whl")
+    return wheel
 
 
 def copy_sources(folder: Path) -> Path:
