@@ -24,7 +24,8 @@ done
 
 id snoozer >/dev/null 2>&1 || useradd --system --home-dir /var/lib/snoozer snoozer
 if ! has DATABASE_URL; then
-    su postgres -c 'cd / && createuser snoozer && createdb --owner snoozer --encoding UTF8 --template template0 snoozer'
+    su postgres -c "cd / && psql -Atc \"SELECT rolname FROM pg_roles WHERE rolname = 'snoozer'\" | grep -q . || createuser snoozer
+        createdb --owner snoozer --encoding UTF8 --template template0 snoozer"
     set_once DATABASE_URL 'postgresql:///snoozer?host=/var/run/postgresql'
 fi
 [ -x "$programs/pip" ] || python3 -m venv /opt/snoozer
