@@ -1,5 +1,6 @@
 """Which process watches which mailbox: one that is dead or silent is replaced, and what it still writes is void."""
 
+import time
 from datetime import timedelta
 from typing import NoReturn
 
@@ -9,7 +10,7 @@ from sqlalchemy import Engine, text
 from snoozer.db import mailbox_leases
 from snoozer.mailboxes.imap.errors import ImapError
 from snoozer.mailboxes.sync.mailbox_watch import AFTER_REFUSED_SIGN_IN, MailboxWatch
-from snoozer.mailboxes.sync.ownership import SILENCE, Ownership
+from snoozer.mailboxes.sync.ownership import REPORT_SECONDS, SILENCE, UNSURE_SILENCE, Ownership
 from snoozer.runtime.process_identity import process_name
 from tests.factories import People, a_mailbox
 
@@ -35,6 +36,10 @@ def taken(process: Ownership) -> set[int]:
     return {mailbox.id for mailbox in process.keep({}).taken}
 
 
+def silent_for(engine: Engine, silence: timedelta) -> None:
+    run(engine, "UPDATE mailbox_watchers SET seen_at = seen_at - CAST(:silence AS interval)", silence=silence)
+
+
 def test_the_mailboxes_of_a_dead_process_are_taken_at_once(engine: Engine, mailbox_ids: set[int]) -> None:
     """As it is restarted after `kill -9`: no lease is waited for."""
     before, _, _ = process_name().rpartition(".")
@@ -48,8 +53,28 @@ def test_a_process_of_another_machine_keeps_its_mailboxes_until_it_is_silent(
     elsewhere = "elsewhere-1-abcd@another-boot:1.1.1"
     assert taken(a_process(engine, name=elsewhere)) == mailbox_ids
     assert taken(a_process(engine)) == set()
-    run(engine, "UPDATE mailbox_watchers SET seen_at = seen_at - CAST(:silence AS interval)", silence=SILENCE)
+    silent_for(engine, UNSURE_SILENCE)
     assert taken(a_process(engine)) == mailbox_ids
+
+
+def test_mailboxes_change_hands_soon_only_if_the_other_process_reported_meanwhile(
+    engine: Engine, mailbox_ids: set[int]
+) -> None:
+    """After an outage of the database every process was silent, and none takes the mailboxes of another."""
+    assert taken(a_process(engine, name="elsewhere-1-abcd@another-boot:1.1.1")) == mailbox_ids
+    process, began = a_process(engine), time.monotonic()
+    while time.monotonic() < began + SILENCE.total_seconds() + REPORT_SECONDS:
+        assert taken(process) == set()
+        run(engine, "UPDATE mailbox_watchers SET seen_at = clock_timestamp()")
+        time.sleep(REPORT_SECONDS)
+    time.sleep(2 * REPORT_SECONDS)  # The outage.
+    silent_for(engine, 2 * SILENCE)
+    back = time.monotonic()
+    assert taken(process) == set()
+    while not (found := taken(process)):
+        time.sleep(REPORT_SECONDS)
+    assert found == mailbox_ids
+    assert time.monotonic() >= back + SILENCE.total_seconds()
 
 
 def test_two_processes_share_evenly(engine: Engine, mailbox_ids: set[int]) -> None:

@@ -124,7 +124,7 @@ class Watcher:
                     self._reading_at = now + READING_SECONDS
         except SQLAlchemyError as error:
             log.warning("mailboxes are looked at later: %s", error_text(error))
-            wait = self._refused.next_wait() if is_lasting(error) else DATABASE_AWAY_SECONDS
+            wait = self._refused.next_wait() if is_lasting(error) else ASK_SECONDS
             self._ask_at = time.monotonic() + wait
             return
         self._refused.reset()
