@@ -21,6 +21,7 @@ from snoozer.mailboxes import registry
 from snoozer.mailboxes.imap.connection import Connection, no_failpoint
 from snoozer.mailboxes.imap.folders import OurFolders
 from snoozer.mailboxes.sync.mailbox_watch import AFTER_REFUSED_SIGN_IN, TURN_SECONDS, MailboxWatch
+from snoozer.mailboxes.sync.ownership import SILENCE
 from snoozer.mailboxes.sync.session import NoticeSender, Session
 from snoozer.mailboxes.sync.watcher import Watcher
 from snoozer.runtime import encryption
@@ -48,6 +49,7 @@ def command() -> None:
         name="mailbox",
         pool_size=DATABASE_CONNECTIONS,
         pgbouncer=config.pgbouncer,
+        idle=SILENCE.total_seconds(),
     )
     watcher, stopping = make_watcher(engine, config), Event()
 

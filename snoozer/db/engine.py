@@ -31,7 +31,7 @@ STATEMENT_TIMEOUT = 30
 READ_TIMEOUT = STATEMENT_TIMEOUT + 5.0
 SHUTDOWN_READ_TIMEOUT = 5.0
 CONNECT_TIMEOUT = 5
-IDLE_TIMEOUT, MIN_IDLE_TIMEOUT = 60.0, 5.0
+IDLE_TIMEOUT, MIN_IDLE_TIMEOUT = 60.0, 4.0
 # Postgres keeps the generic plan of a prepared statement until its tables are analyzed. One made while a table held a
 # single page scans the whole table, also after it has grown a thousandfold.
 PLAN_MAX_USES = 200
@@ -119,7 +119,7 @@ def make_engine(
     `name` shows in pg_stat_activity. A connection that was idle for `ping_after` seconds is pinged at checkout. Behind
     pgbouncer in transaction mode nothing is kept in a session: no prepared statements and no start-up options.
 
-    The server ends a transaction that is idle for `idle` seconds, at least five: its client is frozen, and holds locks.
+    The server ends a transaction that is idle for `idle` seconds, at least four: its client is frozen, and holds locks.
     A connection without a reply for `read_timeout()` seconds is closed as lost.
 
     With `by_index`, queries read the first rows in the order of an index, whatever the statistics of a table say. If

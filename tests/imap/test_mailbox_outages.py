@@ -3,8 +3,11 @@ called asleep when it is overdue."""
 
 import json
 import os
+import signal
+import time
 
 import pytest
+from sqlalchemy import text
 
 from snoozer.mailboxes import registry
 from tests.factories import an_original
@@ -17,6 +20,13 @@ from tests.imap.watched import ROOT, Place, returned
 pytestmark = pytest.mark.dovecot
 
 RETURNING = "SELECT 1 FROM messages WHERE returns_at IS NOT NULL"
+OF_A_PROCESS = (
+    "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND application_name = 'snoozer-mailbox'"
+)
+WAITING = f"{OF_A_PROCESS} AND wait_event_type = 'Lock'"
+FROZEN = f"{OF_A_PROCESS} AND state = 'idle in transaction'"
+# Half of what the database gives to the sessions of other processes.
+FREE_SECONDS = 30.0
 
 
 @pytest.fixture
@@ -146,3 +156,19 @@ def test_a_folder_of_ours_that_is_renamed_ends_no_snooze(place: Place) -> None:
     place.eventually(lambda: place.program.count("Snoozed") == 1)
     place.eventually(lambda: place.asleep() == 1)
     assert not place.snooze_of("<a@mail.example>").inactive
+
+
+def test_a_process_that_freezes_within_a_transaction_keeps_its_mailboxes_for_seconds(place: Place) -> None:
+    """Its session has locked them, as if its host were cut off then: the database ends the session."""
+    process = place.process()
+    with place.engine.connect() as other, other.begin():
+        place.eventually(lambda: place.rows("SELECT 1 FROM mailboxes WHERE synced_at IS NOT NULL"))
+        other.execute(text("SELECT 1 FROM mailboxes FOR UPDATE"))
+        place.eventually(lambda: place.rows(WAITING))
+        process.send_signal(signal.SIGSTOP)
+    place.eventually(lambda: place.rows(FROZEN))
+    began = time.monotonic()
+    place.start()
+    place.program.move("INBOX", place.folder("Snooze", "Tomorrow"))
+    place.eventually(lambda: place.asleep() == 1)
+    assert time.monotonic() < began + FREE_SECONDS
