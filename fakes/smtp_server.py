@@ -1,7 +1,8 @@
 """A mail server with faults to order. It writes what it accepts into a file of its own, flushed, before it says 250.
 
-A process apart, on loopback: `python -m fakes.smtp_server FILE [--port N] [--seed N] [--pipelining]`. Its first line of
-output is its port. After that each line of JSON on its input is an order and gets one line back,
+A process apart, on loopback unless another address is given:
+`python -m fakes.smtp_server FILE [--host ADDRESS] [--port N] [--seed N] [--pipelining]`. Its first line of output is
+its port. After that each line of JSON on its input is an order and gets one line back,
 `{"connections": n, "accepted": n}`:
 
     {"takes": 0.25}                             seconds from the final dot to the moment it accepts
@@ -139,7 +140,8 @@ class SmtpServer:
         takes = self._rng.uniform(0, self._dot) if self._dot else 0.0
         before = self._rng.uniform(0, takes) if takes else 0.0
         await asyncio.sleep(self._takes + self._thought() + self._slowness(rcpt) + before)
-        self._write_down(content.replace(b"\r\n..", b"\r\n."), rcpt=rcpt, read_at=read_at)
+        peer = writer.get_extra_info("peername")[0]
+        self._write_down(content.replace(b"\r\n..", b"\r\n."), rcpt=rcpt, read_at=read_at, peer=peer)
         await asyncio.sleep(self._thought() + takes - before)
         if self._drop_next > 0:
             self._drop_next -= 1
@@ -155,7 +157,7 @@ class SmtpServer:
             return NO_MAILBOX
         return NO_RECIPIENT if phase == "data" and not rcpt else None
 
-    def _write_down(self, content: bytes, *, rcpt: str, read_at: float) -> None:
+    def _write_down(self, content: bytes, *, rcpt: str, read_at: float, peer: str) -> None:
         head, wish = BytesHeaderParser().parsebytes(content), WISH.search(content)
         line = {
             "at": time.time(),
@@ -166,6 +168,7 @@ class SmtpServer:
             "in_reply_to": head["In-Reply-To"],
             "sha256": hashlib.sha256(content).hexdigest(),
             "rcpt": rcpt,
+            "peer": peer,
         }
         self._file.write(json.dumps(line).encode() + b"\n")
         self._file.flush()
@@ -214,10 +217,10 @@ def is_slow(rcpt: str, *, share: float) -> bool:
     return zlib.crc32(rcpt.encode()) % 1000 < share * 1000
 
 
-async def main(server: SmtpServer, *, port: int) -> None:
-    """Serve on loopback, at a free port if `port` is 0, and obey until the orders end."""
+async def main(server: SmtpServer, *, host: str, port: int) -> None:
+    """Serve at this address, at a free port if `port` is 0, and obey until the orders end."""
     # The limit is for one read. Another server may have had the port before it was killed.
-    listening = await asyncio.start_server(server.serve, "127.0.0.1", port, limit=LARGEST_MAIL, backlog=1024)
+    listening = await asyncio.start_server(server.serve, host, port, limit=LARGEST_MAIL, backlog=1024)
     print(listening.sockets[0].getsockname()[1], flush=True)
     orders = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
@@ -229,8 +232,10 @@ async def main(server: SmtpServer, *, port: int) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("file", type=Path)
+    parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--pipelining", action="store_true")
     given = parser.parse_args()
-    asyncio.run(main(SmtpServer(given.file, seed=given.seed, pipelining=given.pipelining), port=given.port))
+    server = SmtpServer(given.file, seed=given.seed, pipelining=given.pipelining)
+    asyncio.run(main(server, host=given.host, port=given.port))

@@ -34,7 +34,6 @@ _POLL_INTERVAL = 0.05
 # No variable of the caller may affect the server; LC_ALL keeps macOS from starting threads in it.
 _ENV = {"PATH": "/usr/bin:/bin", "LC_ALL": "C"}
 _SETTINGS = (
-    f"listen_addresses={ports.HOST}",
     "unix_socket_directories=",
     "cluster_name=snoozer",
     "shared_buffers=128MB",
@@ -91,7 +90,7 @@ class Postgres:
     """The server of one home folder. `start` makes it when it is new; `stop` stops it, whichever process started it.
 
     `wanted` is SNOOZER_PG_BIN; `connections` is the max_connections of a server that is started here. `on_message` is
-    called with sentences for people, `on_launch` with the process id of each server.
+    called with sentences for people, `on_launch` with the process id of each server. It listens at `addresses`.
     """
 
     home: Path
@@ -101,6 +100,7 @@ class Postgres:
     on_message: Callable[[str], None] = lambda line: None
     on_launch: Callable[[int], object] = lambda pid: None
     connections: int = CONNECTIONS
+    addresses: str = ports.HOST
 
     def __post_init__(self) -> None:
         self.home = self.home.absolute()
@@ -268,7 +268,8 @@ class Postgres:
     def _launch(self, chosen: Binaries) -> Postmaster:
         """Start a server. Its output is appended to the log file."""
         command = [chosen.program("postgres"), "-D", str(self.data)]
-        for setting in (f"port={self.port}", f"max_connections={self.connections}", *_SETTINGS):
+        own = (f"listen_addresses={self.addresses}", f"port={self.port}", f"max_connections={self.connections}")
+        for setting in (*own, *_SETTINGS):
             command += ["-c", setting]
         run_as = self._account.run_as
         with self.log.open("ab") as out:

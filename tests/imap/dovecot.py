@@ -17,7 +17,7 @@ _CONFIGURATION = """
 base_dir = {home}/run
 state_dir = {home}/state
 log_path = {home}/log
-listen = 127.0.0.1
+listen = {addresses}
 protocols = imap lmtp
 disable_plaintext_auth = no
 default_internal_user = {user}
@@ -162,12 +162,13 @@ def running(
     sieve: str | None = None,
     all_mail: str | None = None,
     processes: int = 100,
+    also_at: str | None = None,
 ) -> Iterator[Dovecot]:
     """Starts Dovecot, waits until IMAP replies, and stops it for certain. Root runs it as another user. With
     `capabilities`, it announces just these; with `rights`, the owner of a mailbox has these alone; with
     `introspection_url`, it also takes access tokens that are active there (RFC 7662); with `sieve`, what comes by LMTP
     is filed by this script; `all_mail` is a folder that it says has all mail. There are at most so many `processes`,
-    one for each session."""
+    one for each session. It listens on loopback, and at the address `also_at`."""
     account = server_process.account()
     with server_process.home("dovecot") as home:
 
@@ -192,6 +193,7 @@ def running(
                 gid=account.pw_gid,
                 password=PASSWORD,
                 processes=processes,
+                addresses="127.0.0.1" if also_at is None else f"127.0.0.1, {also_at}",
                 clients=10 * processes,
                 # Linux gives notifications to 128 processes of a user; the others look by themselves.
                 idle_check="30 secs" if processes <= 100 else "1 secs",

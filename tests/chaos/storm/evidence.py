@@ -42,7 +42,8 @@ CREATE TRIGGER storm_witness AFTER UPDATE ON email_snoozes
 class Mail:
     """A mail that the mail server accepted `at` a time, having read the end of it at `read_at`.
 
-    `wish` is the number of the wish whose note it shows, None without a note; `date` is its Date.
+    `wish` is the number of the wish whose note it shows, None without a note; `date` is its Date; `peer` is the address
+    that it came from.
     """
 
     at: float
@@ -53,6 +54,7 @@ class Mail:
     read_at: float
     date: float | None = None
     wish: int | None = None
+    peer: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -20,6 +20,7 @@ import psycopg
 from snoozer.db import schema
 from snoozer.db.engine import make_engine
 from snoozer.db.url import parse_url
+from snoozer.dev import ports
 from snoozer.dev.postgres import Postgres
 from snoozer.operators import chunks
 from tests.chaos.storm.evidence import WITNESS, Evidence
@@ -62,19 +63,19 @@ DEFAULTS = {
 class SinkProcess:
     """The mail server, and the way to give it orders."""
 
-    def __init__(self, path: Path, *, seed: int) -> None:
+    def __init__(self, path: Path, *, seed: int, host: str = ports.HOST) -> None:
         path.touch()
         self.path = path
         self._lock = Lock()
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "fakes.smtp_server", str(path), "--seed", str(seed)],
+            [sys.executable, "-m", "fakes.smtp_server", str(path), "--host", host, "--seed", str(seed)],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
         assert self._process.stdout is not None
-        self.port = int(self._process.stdout.readline())
+        self.host, self.port = host, int(self._process.stdout.readline())
         self.pid = self._process.pid
 
     def order(self, **order: Any) -> dict[str, int]:
@@ -269,6 +270,7 @@ def open_scene(
     server: Postgres,
     maternity: Maternity,
     product_url: str | None = None,
+    mail_host: str = ports.HOST,
     seed: int,
     rate: float = 40.0,
     think: float = 0.02,
@@ -276,8 +278,8 @@ def open_scene(
     people_rate: float = 0.0,
 ) -> Iterator[Scene]:
     """A scene on this database, with a sink and a load that is not started yet; `product_url` where the product has a
-    role of its own."""
-    sink = SinkProcess(folder / "accepted.jsonl", seed=seed)
+    role or an address of its own; the sink is at `mail_host`."""
+    sink = SinkProcess(folder / "accepted.jsonl", seed=seed, host=mail_host)
     sink.order(think=think)
     history = History(folder / "history.jsonl")
     load = Load(database_url, history=history, seed=seed, rate=rate, mix=mix)
@@ -292,7 +294,7 @@ def open_scene(
             load=load,
             people=people,
             maternity=maternity,
-            environment=_environment(product_url or database_url, port=sink.port, home=folder / "home"),
+            environment=_environment(product_url or database_url, sink=sink, home=folder / "home"),
         )
     finally:
         load.stop()
@@ -321,14 +323,14 @@ def _admin(url: str, statement: str) -> None:
         connection.execute(statement)
 
 
-def _environment(database_url: str, *, port: int, home: Path) -> dict[str, str]:
+def _environment(database_url: str, *, sink: SinkProcess, home: Path) -> dict[str, str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("SNOOZER_", "OTEL_"))}
     return {
         **inherited,
         **SHORT,
         "DATABASE_URL": database_url,
         "SECRET_KEY": "a-key-for-storms-of-enough-length",
-        "SMTP_URL": f"smtp://127.0.0.1:{port}",
+        "SMTP_URL": f"smtp://{sink.host}:{sink.port}",
         "MAIL_FROM": "Snoozer <snoozer@snoozer.example>",
         "BASE_URL": "http://snoozer.example",
         "SNOOZER_HOME": str(home),
