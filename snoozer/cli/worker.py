@@ -24,7 +24,7 @@ from sqlalchemy import Engine
 
 from snoozer import __version__, settings, telemetry
 from snoozer.db import schema
-from snoozer.db.engine import make_engine, read_timeout_until
+from snoozer.db.engine import MIN_IDLE_TIMEOUT, make_engine, read_timeout_until
 from snoozer.delivery.breaker_client import BreakerClient
 from snoozer.delivery.chores import recovery
 from snoozer.delivery.chores.recovery import SweepConfig
@@ -338,7 +338,7 @@ def _engine(settings: Settings, *, stopping: Event) -> Engine:
         pool_size=CONNECTIONS,
         pgbouncer=settings.pgbouncer,
         ping_after=PING_AFTER,
-        idle=settings.worker_dead,
+        idle=MIN_IDLE_TIMEOUT,
         read_timeout=read_timeout_until(stopping),
         by_index=True,
     )
