@@ -62,6 +62,8 @@ class ConnectionPool:
         self._idle: deque[tuple[SmtpSession, float]] = deque()
         self._connecting = self._refused = 0
         self.slow = 0
+        # No session waits for longer: the longest wait at the last count, by its beginning.
+        self._oldest = 0.0
         # The times at which the dots of the last SLOW_ROUNDS rounds were sent, the oldest first.
         self._recent: deque[float] = deque(maxlen=SLOW_ROUNDS * concurrency)
         self._limit_before_refusals = limits.connections
@@ -88,11 +90,18 @@ class ConnectionPool:
         self._start_timer()
 
     def count_slow(self) -> None:
-        """Recount the sessions that wait for a slow reply, in `slow`."""
-        slow_since = time.monotonic() - SLOW_SECONDS
+        """Recount the sessions that wait for a slow reply, in `slow`.
+
+        Nothing is counted while none can be slow: a wait that began since the last count began after `_oldest`.
+        """
+        now = time.monotonic()
+        slow_since = now - SLOW_SECONDS
         if len(self._recent) == self._recent.maxlen:
             slow_since = max(slow_since, self._recent[0])
-        self.slow = min(sum(session.waiting_since < slow_since for session in self._busy), MAX_SLOW)
+        if self.slow or slow_since > self._oldest:
+            waits = [session.waiting_since for session in self._busy]
+            self._oldest = min([*waits, now])
+            self.slow = min(sum(since < slow_since for since in waits), MAX_SLOW)
 
     def following(self, session: SmtpSession) -> Mail | None:
         """The message to begin with the dot of this session's message, if any. Must be called for each dot."""
