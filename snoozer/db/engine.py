@@ -4,6 +4,7 @@ Every wait for the database has a timeout on the client's side. After a timeout 
 executed, is running, or will run once the server continues: the connection is closed and never used again.
 """
 
+import asyncio
 import gc
 import json
 import time
@@ -15,16 +16,19 @@ from threading import Event
 from typing import Any, TypeVar
 
 import psycopg
+from psycopg import waiting
 from psycopg.abc import PQGen
 from sqlalchemy import Connection, Dialect, Engine, create_engine, event
 from sqlalchemy.engine import ExceptionContext
 from sqlalchemy.exc import DisconnectionError, InvalidatePoolError
 from sqlalchemy.pool import ConnectionPoolEntry, PoolProxiedConnection
+from sqlalchemy.util import await_only, greenlet_spawn
 
 from snoozer.db.errors import READ_ONLY
 from snoozer.db.statements import execute, statement
 
 T = TypeVar("T")
+A = TypeVar("A")
 
 STATEMENT_TIMEOUT = 30
 # The server cancels a slow statement first; without a reply by then, the server or the network hangs.
@@ -63,6 +67,10 @@ MIN_CONNECT_TIMEOUT = 2
 _end_of: ContextVar[Callable[[float], float] | None] = ContextVar("end_of", default=None)
 
 
+# Whether this code runs by `on_loop`.
+_on_loop: ContextVar[bool] = ContextVar("on_loop", default=False)
+
+
 class QueryTimeout(psycopg.OperationalError):
     """The server sent no reply in time."""
 
@@ -84,6 +92,8 @@ class TimeoutConnection(psycopg.Connection[tuple[Any, ...]]):
         if timeout is not None:
             return super().wait(gen, interval, timeout)
         try:
+            if _on_loop.get():
+                return await_only(waiting.wait_async(self._until_timeout(gen), self.fileno(), interval))
             return super().wait(self._until_timeout(gen), interval)
         except QueryTimeout:
             self.close()
@@ -172,6 +182,16 @@ def read_timeout_until(stopping: Event) -> Callable[[], float]:
     return lambda: SHUTDOWN_READ_TIMEOUT if stopping.is_set() else READ_TIMEOUT
 
 
+async def on_loop(function: Callable[[A], T], argument: A) -> T:
+    """Call a function that uses an engine. While it waits for the database, or for a connection, the event loop goes
+    on; while it waits for the pool, nothing does. The engine must have connected before."""
+    token = _on_loop.set(True)
+    try:
+        return await greenlet_spawn(function, argument)
+    finally:
+        _on_loop.reset(token)
+
+
 def autocommit(engine: Engine) -> Connection:
     """A connection in which each statement is its own transaction: one round trip instead of three."""
     return engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -252,7 +272,8 @@ def open_connection(
 ) -> TimeoutConnection:
     """Open a connection for an engine's pool within this many seconds, or fewer under a `deadline`."""
     seconds = max(int(remaining(within)), MIN_CONNECT_TIMEOUT)
-    connection = TimeoutConnection.connect(*cargs, **cparams | {"connect_timeout": seconds})
+    connect = partial(TimeoutConnection.connect, *cargs, **cparams | {"connect_timeout": seconds})
+    connection = await_only(asyncio.get_running_loop().run_in_executor(None, connect)) if _on_loop.get() else connect()
     connection.read_timeout = read_timeout
     return connection
 

@@ -1,7 +1,7 @@
 """The pipeline of a worker: many deliveries on one event loop, with marks and endings committed in batches.
 
-The event loop has its own thread, which composes and sends mails; marks and endings each have a thread that talks to
-the database, so that only the mails concerned wait for a commit.
+The event loop has its own thread, which composes and sends mails, and talks to the database about marks and endings
+while the next mails go on, so that only the mails concerned wait for a commit.
 """
 
 import asyncio
@@ -87,14 +87,12 @@ class DeliveryPipeline:
         self.failure: SQLAlchemyError | None = None
         self._marks: BatchExecutor[Job, Verdict] = BatchExecutor(
             self._authorise,
-            name="marks",
             on_result=self._on_verdict,
             full=lambda: int(MARK_SHARE * (len(self._jobs) - self._pool.slow)),
             linger=MARK_LINGER_SECONDS,
         )
         self._endings: BatchExecutor[PendingEnding, DeliveryOutcome | None] = BatchExecutor(
             settler.settle,
-            name="endings",
             on_result=self._on_ending,
             full=lambda: ENDINGS_SIZE,
             linger=ENDINGS_LINGER_SECONDS,

@@ -1,6 +1,6 @@
 """Settles claims, whatever their outcome, many in one transaction that waits for no lock.
 
-Requests of an event loop to the database run in a thread, many at once, so that only those concerned wait for a commit.
+Requests of an event loop to the database run many at once, so that only those concerned wait for a commit.
 A reply of the mail server is a fact and always recorded; the end of a claim counts only while the claim is held (fenced
 by its token).
 """
@@ -10,7 +10,6 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
 from random import Random
@@ -20,6 +19,7 @@ from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
 from snoozer.db import mailbox_store, statements
+from snoozer.db.engine import on_loop
 from snoozer.db.errors import error_text, is_row_error, is_transient, is_unavailable
 from snoozer.delivery import holds
 from snoozer.delivery.claiming import ROUTE, DeliveryConfig
@@ -42,7 +42,7 @@ LOCKED_SECONDS = 10.0
 
 
 class BatchExecutor(Generic[Request, Result]):
-    """`execute` is called in a thread with all gathered requests; then `on_result` on the loop, with each of them.
+    """`execute` is called with all gathered requests, then `on_result` with each of them.
 
     While one batch runs, the next one gathers: until there are `full` requests, or for `linger` seconds. A batch that
     raises is halved down to the one request that raises, whose result is the exception; if the database is unavailable,
@@ -53,7 +53,6 @@ class BatchExecutor(Generic[Request, Result]):
         self,
         execute: Callable[[Sequence[Request]], Sequence[Result]],
         *,
-        name: str,
         on_result: Callable[[Request, Result | Exception], None],
         full: Callable[[], int],
         linger: float,
@@ -62,9 +61,9 @@ class BatchExecutor(Generic[Request, Result]):
         self._on_result = on_result
         self._full = full
         self._linger = linger
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._gathered: list[Request] = []
         self._running = False
+        self._task: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
     def __len__(self) -> int:
@@ -95,12 +94,10 @@ class BatchExecutor(Generic[Request, Result]):
             return
         self._running = True
         batch, self._gathered = self._gathered, []
-        loop = asyncio.get_running_loop()
-        self._thread.submit(self._results, batch).add_done_callback(
-            lambda done: loop.call_soon_threadsafe(self._finish, batch, done.result())
-        )
+        self._task = asyncio.get_running_loop().create_task(self._run(batch))
 
-    def _finish(self, batch: Sequence[Request], results: Sequence[Result | Exception]) -> None:
+    async def _run(self, batch: Sequence[Request]) -> None:
+        results = await on_loop(self._results, batch)
         self._running = False
         for request, result in zip(batch, results, strict=True):
             self._on_result(request, result)

@@ -1,15 +1,17 @@
 """A server that hangs with its connections open: every wait ends, and a late reply does no harm."""
 
+import asyncio
 import time
 from inspect import signature
 
 import psycopg
 import pytest
-from sqlalchemy import Engine, text
+from sqlalchemy import Connection, Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.db.engine import QueryTimeout, TimeoutConnection, deadline, make_engine, per_query_timeout
+from snoozer.db.engine import QueryTimeout, TimeoutConnection, deadline, make_engine, on_loop, per_query_timeout
 from snoozer.db.errors import is_transient, is_unavailable
+from tests.loops import on_a_loop
 from tests.stalling import StallingWay
 
 
@@ -91,6 +93,41 @@ def test_opening_a_connection_to_a_server_that_hangs_times_out(
     engine = an_engine(way)
     way.stall()
     assert seconds_to_time_out(engine, within=0.1) < 30
+    engine.dispose()
+
+
+@on_a_loop
+async def test_an_event_loop_goes_on_while_the_database_thinks_and_gives_up_in_time(way: StallingWay) -> None:
+    engine = an_engine(way)
+
+    def wait_for_ever(connection: Connection) -> None:
+        connection.execute(text("SELECT 1"))
+        way.stall()
+        connection.execute(text("SELECT 2"))
+
+    with engine.connect() as connection:
+        waiting = asyncio.create_task(on_loop(wait_for_ever, connection))
+        turns = 0
+        while not waiting.done():
+            await asyncio.sleep(0.01)
+            turns += 1
+        assert turns > 5
+        with pytest.raises(DBAPIError) as gone:
+            await waiting
+    assert isinstance(gone.value.orig, QueryTimeout)
+    engine.dispose()
+
+
+@on_a_loop
+async def test_an_event_loop_goes_on_while_a_connection_is_opened(way: StallingWay) -> None:
+    engine = an_engine(way)
+    way.stall()
+    opening = asyncio.create_task(on_loop(lambda _: engine.connect(), None))
+    for _ in range(5):
+        await asyncio.sleep(0.01)
+    assert not opening.done()
+    way.flow()
+    (await opening).close()
     engine.dispose()
 
 

@@ -2,11 +2,11 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from threading import Event, get_ident
 
 import pytest
 from psycopg.errors import LockNotAvailable
 from sqlalchemy.exc import DataError, OperationalError
+from sqlalchemy.util import await_only
 
 from snoozer.delivery.settling import BatchExecutor
 from tests.loops import on_a_loop
@@ -24,12 +24,10 @@ class Batches:
         self.executed: list[list[int]] = []
         self.results: list[tuple[int, int | Exception]] = []
         self.full = full
-        self.threads: set[int] = set()
         self._call = execute
         self._came = asyncio.Event()
         self.executor: BatchExecutor[int, int] = BatchExecutor(
             self._execute,
-            name="test",
             on_result=self._on_result,
             full=lambda: self.full,
             linger=linger,
@@ -49,7 +47,6 @@ class Batches:
 
     def _execute(self, requests: Sequence[int]) -> Sequence[int]:
         self.executed.append(list(requests))
-        self.threads.add(get_ident())
         return self._call(requests)
 
     def _on_result(self, request: int, result: int | Exception) -> None:
@@ -58,18 +55,19 @@ class Batches:
 
 
 class Gate:
-    """What a batch waits for in its thread."""
+    """A batch waits for it as for the database."""
 
     def __init__(self) -> None:
-        self._started, self._opened = Event(), Event()
+        self._started, self._opened = asyncio.Event(), asyncio.Event()
 
     def __call__(self, requests: Sequence[int]) -> Sequence[int]:
         self._started.set()
-        assert self._opened.wait(TIMEOUT)
+        await_only(self._opened.wait())
         return list(requests)
 
     async def started(self) -> None:
-        assert await asyncio.to_thread(self._started.wait, TIMEOUT)
+        async with asyncio.timeout(TIMEOUT):
+            await self._started.wait()
 
     def open(self) -> None:
         self._opened.set()
@@ -207,4 +205,3 @@ async def test_a_second_request_after_the_first_was_executed_is_executed_too(req
     for number in range(requests):
         batches.add(number)
         assert (await batches.found(number + 1))[-1] == (number, number)
-    assert len(batches.threads) == 1
