@@ -16,6 +16,7 @@ from sqlalchemy import Engine, text
 from snoozer.dev import ports
 from snoozer.mail import message_parser
 from snoozer.people import setup
+from snoozer.queue import workers
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from snoozer.web.people.setup import console
@@ -46,6 +47,14 @@ def mail_of(server: ScriptedServer) -> tuple[str, str]:
     found = MAILED.search(message_parser.parse(mail.data).text)
     assert found is not None
     return mail.rcpt_to[0], found[1]
+
+
+def test_the_page_says_whether_a_worker_runs(engine: Engine, settings: Settings) -> None:
+    link, site = a_link(engine, settings), an_app(engine, settings).test_client()
+    assert "None runs, so no reminder would be sent." in site.get(link).text
+    with engine.begin() as connection:
+        workers.register(connection, id="w")
+    assert "It runs, and sends reminders." in site.get(link).text
 
 
 def test_the_test_mail_leads_to_the_first_admin(engine: Engine, settings: Settings) -> None:

@@ -7,6 +7,7 @@ person's gives that person nothing.
 import hmac
 import secrets
 from dataclasses import dataclass
+from datetime import timedelta
 
 from flask import Blueprint, abort, render_template, request, session, url_for
 from flask.typing import ResponseReturnValue
@@ -37,7 +38,7 @@ class Opened:
 
 @blueprint.get("/<token>")
 def show(token: str) -> ResponseReturnValue:
-    """The page, with the state of database and mail server; 404 for an invalid link and once there is an account."""
+    """The page, with the state of what Snoozer needs; 404 for an invalid link and once there is an account."""
     opened = _opened(token)
     return _page(opened, email=opened.email)
 
@@ -82,8 +83,10 @@ def _opened(token: str) -> Opened:
 
 
 def _page(opened: Opened, *, email: str, error: str | None = None, test: Finding | None = None) -> str:
+    dead_after = timedelta(seconds=context.settings().worker_dead)
     with context.transaction() as connection:
         server, status = health_checks.server(connection), schema.status(connection)
+        workers = health_checks.liveness(connection, dead_after=dead_after).workers
     return render_template(
         "people/setup/page.html",
         opened=opened,
@@ -92,6 +95,7 @@ def _page(opened: Opened, *, email: str, error: str | None = None, test: Finding
         test=test,
         version=server.version,
         schema=status,
+        has_worker=bool(workers),
         mail=mail_server.check(context.settings()) if test is None else None,
         minutes=int(setup.LINK_LIFETIME.total_seconds() // 60),
     )
