@@ -36,6 +36,8 @@ READ_TIMEOUT = STATEMENT_TIMEOUT + 5.0
 SHUTDOWN_READ_TIMEOUT = 5.0
 CONNECT_TIMEOUT = 5
 IDLE_TIMEOUT, MIN_IDLE_TIMEOUT = 60.0, 4.0
+# A loaded machine lets a process stand still for seconds.
+PAUSE = 20.0
 # Postgres keeps the generic plan of a prepared statement until its tables are analyzed. One made while a table held a
 # single page scans the whole table, also after it has grown a thousandfold.
 PLAN_MAX_USES = 200
@@ -200,7 +202,7 @@ def autocommit(engine: Engine) -> Connection:
 def limit_transaction(connection: Connection, *, seconds: float) -> None:
     """Limit each statement, and idle time, in this transaction, so that a caller that polls leaves nothing running. A
     process that pauses for a moment between two statements does not count as idle."""
-    limit, idle = (f"{limited * 1000:.0f}ms" for limited in (seconds, max(seconds, MIN_IDLE_TIMEOUT)))
+    limit, idle = (f"{limited * 1000:.0f}ms" for limited in (seconds, max(seconds, PAUSE)))
     execute(connection, "session/limits", statement_timeout=limit, idle_in_transaction_session_timeout=idle)
 
 
