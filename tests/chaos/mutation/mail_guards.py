@@ -129,8 +129,8 @@ MAIL_GUARDS = (
     Guard(
         "slow replies make room for few",
         CONNECTIONS,
-        "for session in self._busy), MAX_SLOW)",
-        "for session in self._busy), 1_000)",
+        "for since in waits), MAX_SLOW)",
+        "for since in waits), 1_000)",
         SLOW + "test_sessions_that_wait_for_a_slow_reply_leave_room_for_others_up_to_a_number",
     ),
     Guard(
