@@ -14,7 +14,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import SystemRandom
-from typing import TextIO
 
 UNPRIVILEGED_ACCOUNT = "nobody"
 _given: set[int] = set()
@@ -88,9 +87,9 @@ def free_port() -> int:
 
 
 @functools.cache
-def _ports() -> TextIO:
+def _ports() -> int:
     """A file in which each byte stands for a port. The lock of a byte ends with the process that holds it."""
-    return (Path(tempfile.gettempdir()) / f"snoozer-ports-{os.geteuid()}").open("a", encoding="ascii")
+    return os.open(Path(tempfile.gettempdir()) / f"snoozer-ports-{os.geteuid()}", os.O_CREAT | os.O_WRONLY)
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], *, log: Path, seconds: float = 20) -> None:

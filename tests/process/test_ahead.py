@@ -86,11 +86,12 @@ def test_a_kill_while_mails_are_held_loses_none_and_blames_none_that_was_not_beg
 @pytest.mark.parametrize("step", ["body", "held"])
 def test_a_worker_that_is_frozen_across_the_time_is_late_and_sends_once(place: Field, step: str) -> None:
     place.settings = PATIENT
-    worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop@<frozen@mail.example>")
-    wait(lambda: bool(_workers(place)))
-    # A worker of a busy machine may meet a row late, with nothing held: then another one is tried.
+    # A worker of a busy machine may meet a row late, with nothing held: then another one is tried, by another worker,
+    # as each stops once.
     late = 0
     while True:
+        worker = place.start("worker", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT=f"{step}:stop@<frozen@mail.example>")
+        wait(lambda: _workers(place) > late)  # noqa: B023
         at = now() + FAR
         id = a_snooze(place.engine, message_id="<frozen@mail.example>", remind_at=at)
         wait(lambda: is_stopped(worker) or place.is_sent(id))  # noqa: B023
@@ -98,6 +99,8 @@ def test_a_worker_that_is_frozen_across_the_time_is_late_and_sends_once(place: F
             break
         worker.send_signal(signal.SIGCONT)
         wait(lambda: place.is_sent(id))  # noqa: B023
+        worker.terminate()
+        worker.communicate(timeout=TIMEOUT)
         late += 1
         assert late < MOST_LATE
     wait(lambda: now() > at + timedelta(milliseconds=200))

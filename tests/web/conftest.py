@@ -4,12 +4,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from aiosmtpd.controller import Controller
 from flask import Flask
 from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
-from snoozer.dev import ports
 from snoozer.settings import Settings
 from snoozer.web import create_app
 from snoozer.web.operators import reading
@@ -94,13 +92,8 @@ def inbox() -> Iterator[Inbox]:
 
 @pytest.fixture
 def site(engine: Engine, settings: Settings, inbox: Inbox) -> Iterator[Flask]:
-    port = ports.any_free()
-    controller = Controller(inbox, hostname=ports.HOST, port=port)
-    controller.start()
-    try:
+    with inbox.serving() as port:
         whole = settings.model_dump(by_alias=True) | {"SMTP_URL": f"smtp://127.0.0.1:{port}"}
         app = create_app(engine=engine, settings=Settings(**whole))
         app.config["WTF_CSRF_ENABLED"] = False
         yield app
-    finally:
-        controller.stop()
