@@ -85,7 +85,7 @@ def main() -> None:
     except Exception as error:
         # Imported here, because a command that succeeds may need none of it.
         from snoozer.cli.console import refuse
-        from snoozer.cli.database import known_failure
+        from snoozer.cli.database_connection import known_failure
 
         if (sentence := known_failure(error)) is None:
             raise

@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from snoozer import settings
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse, show
-from snoozer.cli.database import open_engine, transaction
+from snoozer.cli.database_connection import open_engine, transaction
 from snoozer.db import audit
 from snoozer.db.audit import Entry
 from snoozer.db.models import Account

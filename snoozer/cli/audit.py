@@ -7,7 +7,7 @@ import click
 from sqlalchemy import Connection
 
 from snoozer.cli.console import refuse
-from snoozer.cli.database import transaction
+from snoozer.cli.database_connection import transaction
 from snoozer.db import audit
 
 # The number of entries that the doctor checks each time; the command checks all.

@@ -14,7 +14,7 @@ from sqlalchemy import Engine
 
 from snoozer import settings
 from snoozer.cli.console import refuse
-from snoozer.cli.database import open_engine
+from snoozer.cli.database_connection import open_engine
 from snoozer.operators.cutover import apscheduler_store, celery_beat, databases, files
 from snoozer.operators.cutover.jobs import FIELDS, JobReader
 from snoozer.operators.cutover.record import Source, SourceError

@@ -16,7 +16,7 @@ from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings as environment
 from snoozer.cli.console import refuse, show
-from snoozer.cli.database import explain, open_engine
+from snoozer.cli.database_connection import explain, open_engine
 from snoozer.cli.database_findings import database_findings, sentence
 from snoozer.cli.finding import Finding
 from snoozer.cli.sender_dns import Sender, sender_findings

@@ -11,7 +11,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import DBAPIError
 
 from snoozer import settings
-from snoozer.cli.database import open_engine
+from snoozer.cli.database_connection import open_engine
 from snoozer.db import health_checks
 from snoozer.db.errors import error_text
 from snoozer.settings import Settings

@@ -8,7 +8,7 @@ from sqlalchemy import Connection
 
 from snoozer import settings
 from snoozer.cli.console import refuse
-from snoozer.cli.database import open_engine
+from snoozer.cli.database_connection import open_engine
 from snoozer.db import definitions, pending, schema
 from snoozer.db.pending import Change, Migration
 

@@ -10,7 +10,7 @@ from sqlalchemy import Connection
 
 from snoozer import settings
 from snoozer.cli.console import refuse
-from snoozer.cli.database import open_engine
+from snoozer.cli.database_connection import open_engine
 from snoozer.db import audit, health_checks, timeline
 from snoozer.db.audit import Entry
 from snoozer.mail import headers

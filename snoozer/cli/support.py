@@ -11,7 +11,7 @@ from sqlalchemy import CursorResult
 
 from snoozer import settings
 from snoozer.cli.console import refuse, show
-from snoozer.cli.database import open_engine
+from snoozer.cli.database_connection import open_engine
 from snoozer.db import support
 
 MANY_COLUMNS = 11

@@ -5,7 +5,7 @@ from zoneinfo import ZoneInfo
 import click
 
 from snoozer import settings
-from snoozer.cli.database import open_engine
+from snoozer.cli.database_connection import open_engine
 from snoozer.db import statements
 from snoozer.snoozes import zone_change
 

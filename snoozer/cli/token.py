@@ -9,7 +9,7 @@ from sqlalchemy import Connection
 
 from snoozer.cli import console
 from snoozer.cli.console import CLOSED_ACCOUNT, NO_ACCOUNT, refuse
-from snoozer.cli.database import transaction
+from snoozer.cli.database_connection import transaction
 from snoozer.db import audit
 from snoozer.db.api_tokens import Token
 from snoozer.db.audit import Entry

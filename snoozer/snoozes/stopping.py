@@ -11,7 +11,7 @@ from snoozer.queue import events
 from snoozer.snoozes import acts, chosen_shape
 from snoozer.snoozes.acts import By, Cancel
 from snoozer.snoozes.day_shapes import NO_SHAPE
-from snoozer.snoozes.occurrences import Occurrence
+from snoozer.snoozes.reminder_links import Occurrence
 
 # In the detail of an event: the promise whose reminder was clicked.
 _CLICKED = "clicked"

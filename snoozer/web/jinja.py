@@ -16,7 +16,7 @@ from snoozer.translations import N_, current_language, language_of
 from snoozer.translations import gettext as _
 from snoozer.web import auth, context, language
 from snoozer.web.front import STREAM
-from snoozer.web.mailboxes.mail.files import FRAME_SANDBOX
+from snoozer.web.mailboxes.mail.untrusted_content import FRAME_SANDBOX
 from snoozer.web.operators.audit_texts import actor_text
 from snoozer.web.text.arrival_text import rest_text
 from snoozer.web.text.browser_name import browser_in_words

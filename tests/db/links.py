@@ -9,8 +9,8 @@ from snoozer.delivery.settling import finish
 from snoozer.mail.links import Link
 from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import Claim, Send
-from snoozer.snoozes import occurrences
-from snoozer.snoozes.occurrences import Occurrence
+from snoozer.snoozes import reminder_links
+from snoozer.snoozes.reminder_links import Occurrence
 from tests.db.transitions import a_held_mail, authorise, mark_uncertain_one, record, release_one
 from tests.factories import HOUR, a_kept_message, now
 
@@ -30,19 +30,19 @@ HOLD = timedelta(minutes=10)
 
 def found(engine: Engine, link: Link) -> Occurrence:
     with engine.begin() as connection:
-        occurrence = occurrences.find(connection, link=link)
+        occurrence = reminder_links.find(connection, link=link)
     assert occurrence is not None
     return occurrence
 
 
 def act(engine: Engine, link: Link, what: str, *, hours: int = 1) -> bool:
     with engine.begin() as connection:
-        occurrence = occurrences.find(connection, link=link, acting=True)
+        occurrence = reminder_links.find(connection, link=link, acting=True)
         assert occurrence is not None
         if what == "again":
             later = ReminderTime(remind_at=now() + hours * HOUR)
-            return occurrences.snooze_again(connection, occurrence=occurrence, reminder_time=later, route="mail")
-        return bool(getattr(occurrences, what)(connection, occurrence=occurrence, route="mail"))
+            return reminder_links.snooze_again(connection, occurrence=occurrence, reminder_time=later, route="mail")
+        return bool(getattr(reminder_links, what)(connection, occurrence=occurrence, route="mail"))
 
 
 def folder(engine: Engine) -> str:

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from sqlalchemy import Connection, Engine, text
 
-from snoozer.db.queries import Cursor, case_groups, cases
+from snoozer.db.queries import Cursor, cases, error_groups
 from snoozer.db.queries.case_filter import CLASSES, Filter, InvalidFilter
 from snoozer.delivery.chores import chores
 from tests.db.archived import RETENTION
@@ -107,7 +107,7 @@ def test_a_fingerprint_of_hostile_text_is_made_quickly_and_holds_no_address(engi
         assert len(fingerprint(engine, error)) == 32
         a_case(engine, last_error=error)
     with engine.connect() as connection:
-        texts = [group.text for group in case_groups.groups(connection, Filter())]
+        texts = [group.text for group in error_groups.groups(connection, Filter())]
     assert not [found for found in texts if "private" in found or "@" in found]
 
 
@@ -203,10 +203,10 @@ def test_a_group_says_how_many_whom_since_when_and_shows_samples(engine: Engine)
     ]
     a_case(engine, last_error="rcpt: 451 4.7.1 later")
     with engine.connect() as connection:
-        [first, second] = case_groups.groups(connection, Filter())
-        [alone] = case_groups.groups(connection, Filter(reason=first.fingerprint))
-        [of_bob] = case_groups.groups(connection, Filter(person=made[1]))
-        assert case_groups.groups(connection, Filter(domain="no.example")) == []
+        [first, second] = error_groups.groups(connection, Filter())
+        [alone] = error_groups.groups(connection, Filter(reason=first.fingerprint))
+        [of_bob] = error_groups.groups(connection, Filter(person=made[1]))
+        assert error_groups.groups(connection, Filter(domain="no.example")) == []
     assert (first.cases, first.people, first.first, first.last) == (4, 2, times[3], times[0])
     assert (first.hours[-2:], sum(first.hours), len(first.hours)) == ([2, 1], 3, 24)
     assert [sample.id for sample in first.samples] == made[:3]
@@ -229,8 +229,8 @@ def test_the_groups_of_a_domain_that_nearly_all_have_read_each_case_a_few_times(
         connection.execute(text("ANALYZE email_snoozes"))
     filter = Filter(domain="own.example")
     with engine.connect() as connection:
-        assert [group.cases for group in case_groups.groups(connection, filter)] == [100] * 20
-    assert reading(engine, lambda connection: case_groups.groups(connection, filter)).rows < 10_000
+        assert [group.cases for group in error_groups.groups(connection, filter)] == [100] * 20
+    assert reading(engine, lambda connection: error_groups.groups(connection, filter)).rows < 10_000
 
 
 # What others do between two pages.

@@ -16,7 +16,7 @@ from snoozer.queue import digests, limits
 from snoozer.queue.ledger import Refusal
 from snoozer.queue.promise import ReminderTime
 from snoozer.queue.reminder import DeliveryOutcome, Failure
-from snoozer.snoozes import occurrences
+from snoozer.snoozes import reminder_links
 from snoozer.snoozes.acts import Pause
 from tests import acting
 from tests.acting import cancel, reschedule
@@ -87,9 +87,9 @@ def test_a_digest_waits_for_a_row_that_is_being_claimed(engine: Engine) -> None:
 
 def done(connection: Connection, id: int, promise: datetime) -> bool:
     link = Link(snooze_id=id, scheduled_for=promise)
-    occurrence = occurrences.find(connection, link=link, acting=True)
+    occurrence = reminder_links.find(connection, link=link, acting=True)
     assert occurrence is not None
-    return occurrences.done(connection, occurrence=occurrence, route="link")
+    return reminder_links.done(connection, occurrence=occurrence, route="link")
 
 
 def snoozed_anew(connection: Connection, id: int, promise: datetime) -> bool:

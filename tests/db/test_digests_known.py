@@ -12,7 +12,7 @@ from snoozer.mail.links import Action, Link
 from snoozer.mailboxes import inbox
 from snoozer.queue import ledger
 from snoozer.queue.reminder import Send, UncertainPolicy
-from snoozer.snoozes import occurrences
+from snoozer.snoozes import reminder_links
 from snoozer.snoozes.acts import Pause
 from tests import acting
 from tests.acting import cancel
@@ -37,9 +37,9 @@ def an_uncertain_digest(engine: Engine) -> tuple[list[int], Send]:
 def done(engine: Engine, id: int, *, action: Action = "see") -> bool:
     link = Link(snooze_id=id, scheduled_for=the_row(engine, id).scheduled_for, action=action)
     with engine.begin() as connection:
-        occurrence = occurrences.find(connection, link=link, acting=True)
+        occurrence = reminder_links.find(connection, link=link, acting=True)
         assert occurrence is not None
-        return occurrences.done(connection, occurrence=occurrence, route="link")
+        return reminder_links.done(connection, occurrence=occurrence, route="link")
 
 
 @pytest.mark.parametrize("number", [0, 2])

@@ -5,8 +5,8 @@ from datetime import timedelta
 from sqlalchemy import Engine, text
 
 from snoozer.mail.links import Link
-from snoozer.snoozes import occurrences
-from snoozer.snoozes.occurrences import Occurrence
+from snoozer.snoozes import reminder_links
+from snoozer.snoozes.reminder_links import Occurrence
 from tests.db.days import turn
 from tests.db.digests import accept
 from tests.db.transitions import authorise, claim, record, sendable
@@ -34,9 +34,9 @@ def set_due(engine: Engine, id: int) -> None:
 
 def act(engine: Engine, link: Link, what: str) -> Occurrence:
     with engine.begin() as connection:
-        found = occurrences.find(connection, link=link, acting=True)
+        found = reminder_links.find(connection, link=link, acting=True)
         assert found is not None
-        assert getattr(occurrences, what)(connection, occurrence=found, route="link")
+        assert getattr(reminder_links, what)(connection, occurrence=found, route="link")
     return found
 
 

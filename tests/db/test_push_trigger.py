@@ -12,7 +12,7 @@ from snoozer.delivery.chores.returns import return_due
 from snoozer.mail.links import Link
 from snoozer.people import accounts
 from snoozer.queue import ledger
-from snoozer.snoozes import occurrences
+from snoozer.snoozes import reminder_links
 from tests.db.pushes import comes_back, reminder_is_sent, without_trigger
 from tests.db.transitions import a_held_mail, authorise, claim, mark_uncertain_one, sendable
 from tests.factories import ANN, HOUR, People, Person, a_kept_message, a_snooze, now, the_row
@@ -127,10 +127,10 @@ def test_the_buttons_act_before_the_reminder_is_sent(engine: Engine, device: int
     id = comes_back(engine, note="call first")
     link = Link(snooze_id=id, scheduled_for=the_row(engine, id).remind_at, action="done")
     with engine.begin() as connection:
-        occurrence = occurrences.find(connection, link=link, acting=True)
+        occurrence = reminder_links.find(connection, link=link, acting=True)
         assert occurrence is not None
         assert (occurrence.subject, occurrence.note, occurrence.status) == ("Quarterly figures", "call first", "open")
-        assert occurrences.done(connection, occurrence=occurrence, route="notification")
+        assert reminder_links.done(connection, occurrence=occurrence, route="notification")
     assert the_row(engine, id).outcome == "cancelled"
     assert claim(engine) == []
 

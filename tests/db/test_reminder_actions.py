@@ -6,7 +6,7 @@ from sqlalchemy import Engine
 from snoozer.mail.links import Link
 from snoozer.queue import queue
 from snoozer.queue.promise import ReminderTime
-from snoozer.snoozes import occurrences
+from snoozer.snoozes import reminder_links
 from tests import acting
 from tests.db.links import MESSAGE, act, folder, found
 from tests.db.transitions import a_held_mail, authorise, mark_uncertain_one, record
@@ -40,7 +40,7 @@ def test_again_after_done_snoozes_the_message(engine: Engine, link: Link) -> Non
 def test_a_link_for_another_promise_finds_nothing(engine: Engine, link: Link) -> None:
     with engine.begin() as connection:
         other = Link(snooze_id=link.snooze_id, scheduled_for=link.scheduled_for + HOUR, action="done")
-        assert occurrences.find(connection, link=other) is None
+        assert reminder_links.find(connection, link=other) is None
 
 
 def test_a_link_shows_nothing_of_other_snoozes(engine: Engine, link: Link) -> None:

@@ -9,7 +9,7 @@ from sqlalchemy import Engine, text
 from snoozer.delivery.chores.returns import return_due
 from snoozer.mail.links import Link
 from snoozer.queue.limits import MAX_DIGEST_SIZE
-from snoozer.snoozes import acts, input, occurrences
+from snoozer.snoozes import acts, input, reminder_links
 from snoozer.snoozes.acts import By, End, Move, Wake
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.day_shape import DayShape
@@ -223,16 +223,16 @@ def test_a_link_of_the_mail_gives_it_a_date_and_takes_that_back(engine: Engine) 
     assert reviewed(engine) == [[id]]
     link, tomorrow = the_occurrence(engine, id), input.reminder_time_at(now() + 1440 * MINUTE, now=now(), zone="UTC")
     with engine.begin() as connection:
-        found = occurrences.find(connection, link=link, acting=True)
+        found = reminder_links.find(connection, link=link, acting=True)
         assert found is not None
         assert (found.status, found.is_review) == ("open", True)
-        assert occurrences.snooze_again(connection, occurrence=found, reminder_time=tomorrow, route="link")
+        assert reminder_links.snooze_again(connection, occurrence=found, reminder_time=tomorrow, route="link")
     assert the_row(engine, id).recurrence is None
     with engine.begin() as connection:
-        found = occurrences.find(connection, link=link, acting=True)
+        found = reminder_links.find(connection, link=link, acting=True)
         assert found is not None
         assert (found.status, found.by_link) == ("asleep", True)
-        assert occurrences.undo(connection, occurrence=found, route="link")
+        assert reminder_links.undo(connection, occurrence=found, route="link")
     assert the_row(engine, id).recurrence["kind"] == "someday"
     assert the_row(engine, id).outcome is None
 
@@ -245,16 +245,16 @@ def test_done_ends_it_and_undo_puts_it_on_the_list_again(engine: Engine) -> None
     assert reviewed(engine) == [[id]]
     link = the_occurrence(engine, id)
     with engine.begin() as connection:
-        found = occurrences.find(connection, link=link, acting=True)
+        found = reminder_links.find(connection, link=link, acting=True)
         assert found is not None
-        assert occurrences.done(connection, occurrence=found, route="link")
+        assert reminder_links.done(connection, occurrence=found, route="link")
     assert the_row(engine, id).outcome == "cancelled"
     assert one_value(engine, "SELECT folder FROM messages WHERE id = :id", id=message) == "done"
     with engine.begin() as connection:
-        found = occurrences.find(connection, link=link, acting=True)
+        found = reminder_links.find(connection, link=link, acting=True)
         assert found is not None
         assert found.status == "done"
-        assert occurrences.undo(connection, occurrence=found, route="link")
+        assert reminder_links.undo(connection, occurrence=found, route="link")
     row = the_row(engine, id)
     assert (row.outcome, row.recurrence["kind"]) == (None, "someday")
     assert one_value(engine, "SELECT folder FROM messages WHERE id = :id", id=message) == "snoozed"

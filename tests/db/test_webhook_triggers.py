@@ -11,7 +11,7 @@ from snoozer.db.mailbox_store import Sighting
 from snoozer.mail.links import Link
 from snoozer.people import accounts
 from snoozer.queue.promise import EnqueueOptions, ReminderTime
-from snoozer.snoozes import occurrences
+from snoozer.snoozes import reminder_links
 from snoozer.snoozes.acts import Annotate, Pause
 from tests.acting import cancel, done, snooze, undo
 from tests.db.operations import operate
@@ -47,9 +47,9 @@ def is_over(engine: Engine) -> None:
 def is_done_by_its_link(engine: Engine, id: int) -> None:
     with engine.begin() as connection:
         link = Link(snooze_id=id, scheduled_for=the_row(engine, id).scheduled_for)
-        occurrence = occurrences.find(connection, link=link, acting=True)
+        occurrence = reminder_links.find(connection, link=link, acting=True)
         assert occurrence is not None
-        assert occurrences.done(connection, occurrence=occurrence, route="test")
+        assert reminder_links.done(connection, occurrence=occurrence, route="test")
 
 
 def sighting(message_id: str) -> Sighting:

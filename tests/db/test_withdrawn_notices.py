@@ -11,7 +11,7 @@ from snoozer.mail.links import Link
 from snoozer.notify import services
 from snoozer.notify.send_loop import drain
 from snoozer.notify.services import SERVICES
-from snoozer.snoozes import acts, input, occurrences
+from snoozer.snoozes import acts, input, reminder_links
 from snoozer.snoozes.acts import By
 from tests.db.pushes import comes_back, sooner, the_sender
 from tests.factories import ANN, HOUR, Person, now, the_row
@@ -46,9 +46,9 @@ def act(engine: Engine, id: int, what: str) -> None:
             at = "SELECT scheduled_for FROM reminder_sends WHERE snooze_id = :id"
             promise = connection.execute(text(at), {"id": id}).scalar_one()
             link = Link(snooze_id=id, scheduled_for=promise)
-            found = occurrences.find(connection, link=link, acting=True)
+            found = reminder_links.find(connection, link=link, acting=True)
             assert found is not None
-            assert occurrences.done(connection, occurrence=found, route="link")
+            assert reminder_links.done(connection, occurrence=found, route="link")
         else:
             time = input.reminder_time_at(now() + HOUR, now=now(), zone="UTC")
             wanted = acts.Wanted(message=input.Message(message_id=message_id), time=time)

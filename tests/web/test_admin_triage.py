@@ -13,8 +13,8 @@ from flask.testing import FlaskClient
 from sqlalchemy import Connection, Engine, text
 
 from snoozer.db import case_views
-from snoozer.db.queries import case_groups
 from snoozer.db.queries import cases as case_queries
+from snoozer.db.queries import error_groups
 from snoozer.db.queries.case_filter import Filter
 from snoozer.web.operators import cases as case_pages
 from tests.factories import HOUR, People, a_snooze, now
@@ -236,7 +236,7 @@ def test_a_figure_that_is_not_read_in_time_is_missing_and_the_rest_comes(
         connection.execute(text("SELECT pg_sleep(30)"))
 
     monkeypatch.setattr(case_pages, "QUERY_SECONDS", 0.05)
-    monkeypatch.setattr(case_groups, "groups", slow)
+    monkeypatch.setattr(error_groups, "groups", slow)
     monkeypatch.setattr(case_queries, "count", slow)
     shown = visible_text(page(operator))
     assert "The errors were not read in time." in shown

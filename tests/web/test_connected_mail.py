@@ -13,9 +13,15 @@ from sqlalchemy import Engine
 from snoozer.mailboxes.read.mailbox import Attachment
 from snoozer.settings import Settings
 from snoozer.web import create_app
-from snoozer.web.mailboxes.mail import files
-from snoozer.web.mailboxes.mail.files import FRAME_POLICY, MAX_PICTURE_BYTES, MAX_PICTURES, file_name, pictures_of
+from snoozer.web.mailboxes.mail import untrusted_content
 from snoozer.web.mailboxes.mail.opening import close_connections
+from snoozer.web.mailboxes.mail.untrusted_content import (
+    FRAME_POLICY,
+    MAX_PICTURE_BYTES,
+    MAX_PICTURES,
+    file_name,
+    pictures_of,
+)
 from tests.conftest import missing
 from tests.factories import People
 from tests.imap import dovecot
@@ -215,7 +221,7 @@ def test_pictures_are_few_and_small_and_soon_enough(monkeypatch: pytest.MonkeyPa
     assert len(pictures_of(html, parts, read=lambda _: b"GIF")) == MAX_PICTURES
     large = b"x" * (MAX_PICTURE_BYTES + 1)
     assert list(pictures_of(html, parts[:2], read=lambda part: large if part.part == "p0" else b"GIF")) == ["c1"]
-    monkeypatch.setattr(files, "PICTURES_SECONDS", -1.0)
+    monkeypatch.setattr(untrusted_content, "PICTURES_SECONDS", -1.0)
     assert pictures_of(html, parts, read=lambda _: b"GIF") == {}
 
 

@@ -13,7 +13,7 @@ from snoozer.db import mailbox_store
 from snoozer.db.engine import make_engine
 from snoozer.settings import Settings
 from snoozer.web import create_app, from_environment
-from snoozer.web.mailboxes.mail.files import FRAME_POLICY
+from snoozer.web.mailboxes.mail.untrusted_content import FRAME_POLICY
 from tests.db.tables import checksum
 from tests.factories import ANN, People, a_feed, a_kept_message, a_mailbox, a_snooze, an_original, now
 from tests.web.reminders import a_link, a_sent_reminder

@@ -11,7 +11,7 @@ from flask.testing import FlaskClient
 from sqlalchemy import Engine
 
 from snoozer.mail import html_sanitizer
-from snoozer.web.mailboxes.mail import files, safe_html
+from snoozer.web.mailboxes.mail import safe_html, untrusted_content
 from snoozer.web.mailboxes.mail.safe_html import SafeHtml
 from tests.conftest import HANG_SECONDS
 from tests.factories import ANN, People, a_kept_message
@@ -51,7 +51,7 @@ class Sanitizer:
 def sanitizer(monkeypatch: pytest.MonkeyPatch) -> Sanitizer:
     sanitizer = Sanitizer()
     monkeypatch.setattr(safe_html, "sanitize", sanitizer)
-    monkeypatch.setattr(files, "SAFE_HTML", SafeHtml())
+    monkeypatch.setattr(untrusted_content, "SAFE_HTML", SafeHtml())
     return sanitizer
 
 

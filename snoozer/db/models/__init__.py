@@ -28,7 +28,7 @@ from snoozer.db.models.mail_act import MailAct
 from snoozer.db.models.mailbox import ConnectedMailbox, FlaggedMessage, MailboxSignIn
 from snoozer.db.models.message import MailboxMessage, MessageOriginal, is_kept_by, is_message_of
 from snoozer.db.models.operation import OperationMember, StoredOperation
-from snoozer.db.models.pause import Pause
+from snoozer.db.models.operator_pause import Pause
 from snoozer.db.models.push import PushDevice, PushKey, PushSend
 from snoozer.db.models.snooze import (
     EMAIL,

@@ -19,11 +19,11 @@ from snoozer.mailboxes.inbound import doors
 from snoozer.mailboxes.inbound.doors import Mail, Site
 from snoozer.mailboxes.inbox import Person
 from snoozer.queue import changes
-from snoozer.snoozes import acts, input, occurrences
+from snoozer.snoozes import acts, input, reminder_links
 from snoozer.snoozes.acts import Act, By, Cancel, Move, Pause
 from snoozer.snoozes.decision import MAY_ARRIVE
 from snoozer.snoozes.input import SnoozeError
-from snoozer.snoozes.occurrences import Occurrence
+from snoozer.snoozes.reminder_links import Occurrence
 from snoozer.timephrase.result import ParsedTime
 from snoozer.translations import N_
 from snoozer.translations import gettext as _
@@ -97,7 +97,7 @@ def _read(mail: Mail) -> tuple[str, ParsedTime | None]:
 
 def _perform(connection: Connection, link: Link, mail: Mail, *, word: str, time: ParsedTime | None) -> str:
     """Returns a sentence about what was done. Raises SnoozeError if nothing was."""
-    occurrence = occurrences.find(connection, link=link, acting=True)
+    occurrence = reminder_links.find(connection, link=link, acting=True)
     if word == "undo":
         return _undo(connection, link, mail, occurrence)
     if occurrence is None:
@@ -109,7 +109,7 @@ def _perform(connection: Connection, link: Link, mail: Mail, *, word: str, time:
     # A single reminder that came is over: to cancel it is to be done with it.
     is_series = occurrence.repeats or occurrence.next_at is not None
     if word == "done" or (word == "cancel" and not is_series and occurrence.asleep_id is None):
-        if not occurrences.done(connection, occurrence=occurrence, route=ROUTE):
+        if not reminder_links.done(connection, occurrence=occurrence, route=ROUTE):
             raise _left(occurrence)
         return _("Done.")
     if (
@@ -126,7 +126,7 @@ def _perform(connection: Connection, link: Link, mail: Mail, *, word: str, time:
 
 def _snooze_again(connection: Connection, mail: Mail, occurrence: Occurrence, time: ParsedTime) -> str:
     reminder_time = input.reminder_time_of(time, now=mail.now, note=occurrence.note)
-    if occurrences.snooze_again(connection, occurrence=occurrence, reminder_time=reminder_time, route=ROUTE):
+    if reminder_links.snooze_again(connection, occurrence=occurrence, reminder_time=reminder_time, route=ROUTE):
         return doors.understood(time)
     # An answer corrects the one before, and a new series takes the place of the former one.
     is_series = occurrence.repeats and not occurrence.superseded and time.recurrence is not None
@@ -169,7 +169,7 @@ def _act(connection: Connection, id: int, mail: Mail, what: Act, *, arrived: boo
 
 def _undo(connection: Connection, link: Link, mail: Mail, occurrence: Occurrence | None) -> str:
     """Undo what the last answer or link did. An act by a page is undone there."""
-    if occurrence is not None and occurrences.undo(connection, occurrence=occurrence, route=ROUTE):
+    if occurrence is not None and reminder_links.undo(connection, occurrence=occurrence, route=ROUTE):
         return _("Undone.")
     newest = select(Event.id, Event.route).where(Event.snooze_id == link.snooze_id, Event.actor == "user")
     event = connection.execute(newest.order_by(Event.id.desc()).limit(1)).first()

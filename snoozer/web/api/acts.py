@@ -15,7 +15,7 @@ from snoozer.db.models import Account
 from snoozer.db.queries import Found, snooze_events
 from snoozer.db.scopes import Scope
 from snoozer.mail.links import Link
-from snoozer.snoozes import acts, occurrences
+from snoozer.snoozes import acts, reminder_links
 from snoozer.snoozes.input import SnoozeError
 from snoozer.timephrase.zones import resolve_wall_time, zone_of
 from snoozer.web.api import own_snoozes
@@ -109,12 +109,12 @@ def finish(connection: Connection, account: Account, row: Found) -> acts.Result:
     """Marks the newest delivery of a locked snooze as done. Raises Refused with 409."""
     promise = snooze_events.last_promise(connection, id=row.id)
     link = None if promise is None else Link(snooze_id=row.id, scheduled_for=promise, action="done")
-    occurrence = None if link is None else occurrences.find(connection, link=link, acting=True)
+    occurrence = None if link is None else reminder_links.find(connection, link=link, acting=True)
     if occurrence is None:
         sentence = "It has not come back yet, so there is nothing to be done with. Cancel it."
         raise own_snoozes.conflict(connection, row, SnoozeError("not_back", sentence))
     by = by_program(account)
-    if not occurrences.done(connection, occurrence=occurrence, route=by.door, token_id=by.token_id):
+    if not reminder_links.done(connection, occurrence=occurrence, route=by.door, token_id=by.token_id):
         code = "done" if occurrence.status == "done" else "snoozed"
         sentence = "It is done already, or snoozed again, so nothing was changed."
         raise own_snoozes.conflict(connection, row, SnoozeError(code, sentence))

@@ -17,7 +17,7 @@ from snoozer.web import context
 from snoozer.web.auth import login_required
 from snoozer.web.context import found_or_404
 from snoozer.web.forms import MAX_ROW_ID
-from snoozer.web.mailboxes.mail.files import allow_frame, frame_problem, frame_response, original_response
+from snoozer.web.mailboxes.mail.untrusted_content import allow_frame, frame_problem, frame_response, original_response
 
 blueprint = Blueprint("dev_mail", __name__, url_prefix="/sink")
 

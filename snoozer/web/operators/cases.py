@@ -14,7 +14,7 @@ from snoozer.db import timeline as server_timeline
 from snoozer.db.engine import limit_transaction
 from snoozer.db.errors import is_transient
 from snoozer.db.models import Account
-from snoozer.db.queries import Cursor, audit, case_groups, case_search, metrics
+from snoozer.db.queries import Cursor, audit, case_search, error_groups, metrics
 from snoozer.db.queries import cases as queries
 from snoozer.db.queries.case_filter import Filter, InvalidFilter
 from snoozer.web import context
@@ -84,7 +84,7 @@ def _list_page(
     # Groups by error are shown on the first page. If the list is filtered by one error, they supply its name on every
     # page.
     wants_groups = filter.reason or (before is None and after is None)
-    groups = _in_time(lambda connection: case_groups.groups(connection, filter)) if wants_groups else []
+    groups = _in_time(lambda connection: error_groups.groups(connection, filter)) if wants_groups else []
     with context.transaction() as connection:
         views = case_views.of_account(connection, account_id=account.id)
         person = case_search.email_of(connection, filter)
@@ -105,7 +105,7 @@ def _list_page(
         short_class_words=case_forms.SHORT_CLASS_WORDS,
         spans=case_forms.SPANS,
         max_counted=queries.MAX_COUNTED,
-        window=case_groups.WINDOW,
+        window=error_groups.WINDOW,
         masked=masked,
         plain=plain,
     )

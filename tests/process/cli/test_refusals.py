@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine, text
 from sqlalchemy.exc import DBAPIError
 
-from snoozer.cli.database import explain
+from snoozer.cli.database_connection import explain
 from snoozer.settings import Settings
 from tests.forked import run_forked
 

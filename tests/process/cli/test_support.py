@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import Engine
 
 from snoozer.db import support as queries
-from snoozer.db.queries import case_groups
+from snoozer.db.queries import error_groups
 from snoozer.db.queries.case_filter import Filter
 from tests.factories import ANN, HOUR, a_snooze, now
 from tests.forked import run_forked
@@ -54,7 +54,7 @@ def test_the_same_failure_of_many_people_is_one_reason_with_the_fingerprint_of_t
         a_snooze(engine, user_email=f"p{number}@snoozer.example", last_error=error, **over)
     with engine.connect() as connection:
         rows = queries.read(connection, "failures").all()
-        groups = case_groups.groups(connection, Filter())
+        groups = error_groups.groups(connection, Filter())
     page = {group.fingerprint: (group.text, group.cases, group.people) for group in groups}
     assert {row.fingerprint: (row.reason, row.cases, row.people) for row in rows} == page
     assert rows[0].snoozes == len(errors)

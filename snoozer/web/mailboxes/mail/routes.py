@@ -29,9 +29,9 @@ from snoozer.web.context import ROUTE, flash, found_or_404
 from snoozer.web.forms import back, one_line
 from snoozer.web.mailboxes.mail import views
 from snoozer.web.mailboxes.mail.add_page import MAX_SENDER_LENGTH, MAX_SUBJECT_LENGTH, add_page, page_id
-from snoozer.web.mailboxes.mail.files import frame_problem
 from snoozer.web.mailboxes.mail.opening import open_or_404
 from snoozer.web.mailboxes.mail.pages import KEPT, MailboxPages
+from snoozer.web.mailboxes.mail.untrusted_content import frame_problem
 from snoozer.web.mailboxes.mail.views import Opened
 from snoozer.web.snoozes.forms import SnoozeForm, check_message, read_submission, save_submission, snooze_form
 from snoozer.web.snoozes.page import flash_done

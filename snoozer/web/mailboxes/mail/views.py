@@ -23,7 +23,8 @@ from snoozer.web import context
 from snoozer.web.auth import saved_times, time_formatter
 from snoozer.web.context import flash
 from snoozer.web.forms import back, one_line
-from snoozer.web.mailboxes.mail.files import (
+from snoozer.web.mailboxes.mail.pages import FolderChoice, MailboxPages, folder_choices, group_rows, switch
+from snoozer.web.mailboxes.mail.untrusted_content import (
     PICTURES_SECONDS,
     allow_frame,
     file_response,
@@ -32,7 +33,6 @@ from snoozer.web.mailboxes.mail.files import (
     original_response,
     pictures_of,
 )
-from snoozer.web.mailboxes.mail.pages import FolderChoice, MailboxPages, folder_choices, group_rows, switch
 from snoozer.web.snoozes.bulk.acts import of_folder
 from snoozer.web.snoozes.forms import SnoozeForm, Submitted, refused, snooze_form
 from snoozer.web.snoozes.page import flash_done

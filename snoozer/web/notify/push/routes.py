@@ -15,9 +15,9 @@ from snoozer.mailboxes.read.keys import MessageKey
 from snoozer.notify.push_message import BUTTONS
 from snoozer.people import quotas
 from snoozer.people.quotas import QuotaReached
-from snoozer.snoozes import input, occurrences
+from snoozer.snoozes import input, reminder_links
 from snoozer.snoozes.decision import MAY_ARRIVE
-from snoozer.snoozes.occurrences import Occurrence
+from snoozer.snoozes.reminder_links import Occurrence
 from snoozer.translations import gettext as _
 from snoozer.web import context
 from snoozer.web.auth import login_required
@@ -43,7 +43,7 @@ def act() -> ResponseReturnValue:
         return {"text": _("This button is not from here, or was changed on its way.")}, 404
     try:
         with context.transaction() as connection:
-            occurrence = occurrences.find(connection, link=link, acting=True)
+            occurrence = reminder_links.find(connection, link=link, acting=True)
             if occurrence is None:
                 return {"text": _("There is nothing left of this message here.")}, 410
             locale = accounts.locale_of(connection, user_email=occurrence.user_email)
@@ -61,7 +61,7 @@ def act() -> ResponseReturnValue:
 
 
 def _done(connection: Connection, occurrence: Occurrence) -> str:
-    if occurrences.done(connection, occurrence=occurrence, route=ROUTE):
+    if reminder_links.done(connection, occurrence=occurrence, route=ROUTE):
         return _("Done.") + _late(occurrence)
     return _("It was done already.") if occurrence.status == "done" else _("It is asleep again, and was left so.")
 
@@ -73,7 +73,7 @@ def _snooze_again(connection: Connection, link: Link, occurrence: Occurrence, ti
     reading = input.parse_phrase(link.phrase or "", now=times.now, zone=times.zone, locale="en_GB")
     reminder_time = input.reminder_time_of(reading, now=times.now, note=occurrence.note)
     quotas.spend_snooze(connection, context.settings().limits, user_email=occurrence.user_email)
-    if occurrences.snooze_again(
+    if reminder_links.snooze_again(
         connection,
         occurrence=occurrence,
         reminder_time=reminder_time,

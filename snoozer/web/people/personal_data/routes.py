@@ -19,7 +19,7 @@ from snoozer.translations import ngettext
 from snoozer.web import context
 from snoozer.web.auth import login_required, time_formatter
 from snoozer.web.context import flash
-from snoozer.web.mailboxes.mail.files import FILE_POLICY
+from snoozer.web.mailboxes.mail.untrusted_content import FILE_POLICY
 
 blueprint = Blueprint("personal_data", __name__, url_prefix="/settings/data")
 

@@ -15,7 +15,7 @@ from snoozer.web.auth import login_required, time_formatter
 from snoozer.web.context import flash
 from snoozer.web.snoozes.day_shape import forms
 from snoozer.web.snoozes.day_shape.forms import DayForm
-from snoozer.web.snoozes.day_shape.week import next_days
+from snoozer.web.snoozes.day_shape.week_chart import next_days
 
 blueprint = Blueprint("day_shape", __name__, url_prefix="/settings/day")
 

@@ -14,8 +14,8 @@ from snoozer.db.statements import database_time
 from snoozer.mail import links
 from snoozer.mail.links import InvalidLink, Link
 from snoozer.people import quotas
-from snoozer.snoozes import occurrences, stopping
-from snoozer.snoozes.occurrences import Occurrence
+from snoozer.snoozes import reminder_links, stopping
+from snoozer.snoozes.reminder_links import Occurrence
 from snoozer.web import context
 from snoozer.web.snoozes.forms import SnoozeForm, read_submission, snooze_form
 from snoozer.web.text.time_format import TimeFormatter
@@ -37,7 +37,7 @@ def show(token: str, act: str | None = None) -> ResponseReturnValue:
 def done(token: str) -> ResponseReturnValue:
     with _occurrence(token, acting=True) as (connection, _, occurrence):
         if not links.is_old(occurrence.mailed_at, g.times.now):
-            occurrences.done(connection, occurrence=occurrence, route=ROUTE)
+            reminder_links.done(connection, occurrence=occurrence, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
 
@@ -54,7 +54,7 @@ def again(token: str) -> ResponseReturnValue:
             if isinstance(submitted, SnoozeForm):
                 return _page(token, link, occurrence, form=submitted)
             quotas.spend_snooze(connection, context.settings().limits, user_email=occurrence.user_email)
-            occurrences.snooze_again(
+            reminder_links.snooze_again(
                 connection,
                 occurrence=occurrence,
                 reminder_time=submitted.reminder_time,
@@ -68,7 +68,7 @@ def again(token: str) -> ResponseReturnValue:
 def undo(token: str) -> ResponseReturnValue:
     """Undoes the last action of this reminder's link."""
     with _occurrence(token, acting=True) as (connection, _, occurrence):
-        occurrences.undo(connection, occurrence=occurrence, route=ROUTE)
+        reminder_links.undo(connection, occurrence=occurrence, route=ROUTE)
     return redirect(url_for(".show", token=token), code=303)
 
 
@@ -114,7 +114,7 @@ def _occurrence(
         except InvalidLink:
             abort(make_response(render_template("snoozes/reminder_links/no_act.html", token=token), 404))
     with context.transaction() as connection:
-        occurrence = occurrences.find(connection, link=link, acting=acting)
+        occurrence = reminder_links.find(connection, link=link, acting=acting)
         if occurrence is None:
             abort(make_response(render_template("snoozes/reminder_links/gone.html"), 410))
         locale = accounts.locale_of(connection, user_email=occurrence.user_email)
