@@ -35,6 +35,8 @@ SHORT = {
     "SNOOZER_UNCERTAIN_HOLD_SECONDS": "0.3",
     "SNOOZER_DEADLINE_SECONDS": "30",
 }
+# A busy machine lets no claim lapse, and no worker be declared dead, which would end it for good.
+PATIENT = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
 
 
 @dataclass

@@ -16,7 +16,7 @@ from snoozer.snoozes.decision import Result
 from tests.acting import act
 from tests.factories import a_snooze, now, the_events, the_row, the_send
 from tests.mail.scripted_server import ScriptedServer
-from tests.process.conftest import TIMEOUT, Field, is_stopped, wait
+from tests.process.conftest import PATIENT, TIMEOUT, Field, is_stopped, wait
 
 FAR = timedelta(seconds=3)
 MOST_LATE = 20
@@ -29,8 +29,6 @@ ACTS: dict[str, Act] = {
 }
 # `make storm` has 200 of each.
 EACH = 200 if os.environ.get("SNOOZER_STORM") == "1" else 10
-# A loaded machine does not let these end.
-PATIENT = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
 
 
 def test_none_is_early_and_each_comes_once(place: Field) -> None:

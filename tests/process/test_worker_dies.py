@@ -11,7 +11,7 @@ from sqlalchemy import text
 from snoozer.runtime.failpoint import STEPS
 from tests.acting import cancel
 from tests.factories import a_snooze, the_events, the_row, the_send
-from tests.process.conftest import TIMEOUT, Field, wait, wait_until_stopped
+from tests.process.conftest import PATIENT, TIMEOUT, Field, wait, wait_until_stopped
 
 # `make storm` runs all of them.
 KILLS = 10 if os.environ.get("SNOOZER_STORM") == "1" else 1
@@ -93,7 +93,7 @@ def test_a_dead_workers_row_is_recovered_by_the_clock(place: Field) -> None:
 def test_a_worker_that_stops_releases_what_it_never_began(place: Field) -> None:
     ids = [a_snooze(place.engine) for _ in range(30)]
     # A lease that ends while the machine does other work is left to recovery.
-    place.settings = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
+    place.settings = PATIENT
     worker = place.start("worker", "--concurrency", "1", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop:3")
     wait_until_stopped(worker)
     worker.terminate()
@@ -108,7 +108,7 @@ def test_a_worker_that_stops_releases_what_it_never_began(place: Field) -> None:
 
 def test_a_cancellation_while_the_body_is_handed_over_wins(place: Field) -> None:
     id = a_snooze(place.engine, message_id="<unwanted@mail.example>")
-    place.settings = {"SNOOZER_WORKER_DEAD_SECONDS": "60", "SNOOZER_LEASE_SECONDS": "60"}
+    place.settings = PATIENT
     worker = place.start("worker", "--drain", SNOOZER_FAILPOINTS="1", SNOOZER_FAILPOINT="body:stop")
     wait_until_stopped(worker)
     with place.engine.begin() as connection:
